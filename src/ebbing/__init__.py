@@ -1,0 +1,1 @@
+"""Forgetting in continual learning."""

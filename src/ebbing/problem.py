@@ -1,0 +1,301 @@
+"""A sequence of linear tasks: all that theory, simulation and order need to know about it.
+
+========  ==========================================================  =====================
+here      in the paper                                                shape
+========  ==========================================================  =====================
+T         number of tasks                                             int
+gram      K, K_ij = <w*_i - w_0, w*_j - w_0>                          (T, T)
+gaps      d_ij = |w*_i - w*_j|^2, the (dis)similarity of two tasks    (T, T)
+n         n_t, training samples of task t                             (T,)
+p         p, parameters of the model                                  int
+sigma     sigma_t, standard deviation of the label noise of task t    (T,)
+========  ==========================================================  =====================
+
+The paper starts at w_0 = 0. Any other start only shifts every ground truth, so `gram` is always taken as
+seen from the initial model, and no formula downstream has to mention it. p is a number, never an array size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from ebbing.validate import RELATIVE_TOLERANCE, Array, count, non_negative, numbers, per_task, square, symmetric
+
+PerTask = float | Sequence[float] | Array
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class Problem:
+    """T linear tasks in the order in which they are learnt. Validated here once, trusted everywhere else.
+
+    gram: inner products of the ground truths, seen from the initial model (T, T).
+    n: training samples, one number or one per task.
+    p: parameters of the model.
+    sigma: standard deviation of the label noise, one number or one per task.
+    unmodelled: |w_missing|^2 of the true features that the model lacks, one number or one per task. They act
+        as noise of that variance (the paper's footnote to Assumption 1); errors stay distances in the
+        modelled features, so the error on noise-free test data is larger by `unmodelled`.
+    names: one distinct name per task.
+    gaps: squared distances between the ground truths, where they are known better than `gram` tells.
+
+    >>> Problem(gram=[[1, 0.5], [0.5, 1]], n=50, p=100, sigma=0.3)
+    Problem(T=2, n=50, p=100, sigma=0.3)
+    """
+
+    gram: Array
+    n: npt.NDArray[np.int64]
+    p: int
+    sigma: Array
+    unmodelled: Array
+    names: tuple[str, ...]
+    gaps: Array
+
+    def __init__(
+        self,
+        *,
+        gram: npt.ArrayLike,
+        n: int | Sequence[int] | npt.NDArray[np.integer],
+        p: int,
+        sigma: PerTask = 0.0,
+        unmodelled: PerTask = 0.0,
+        names: Sequence[str] | None = None,
+        gaps: npt.ArrayLike | None = None,
+    ) -> None:
+        p = count("p", p)
+        gram = square("gram", gram)
+        T = len(gram)
+        gram, rank = _positive_semidefinite(gram)
+        if rank > p:
+            raise ValueError(
+                f"p={p}: the ground truths span {rank} dimensions and do not fit into p parameters; "
+                f"use p >= {rank}, or fewer features with the rest as unmodelled energy"
+            )
+        counts = np.array([count("n", value) for value in per_task("n", n, T).tolist()], dtype=np.int64)
+        names = tuple(f"task {i + 1}" for i in range(T)) if names is None else _distinct(names, T)
+        self._set(
+            gram=gram,
+            n=counts,
+            p=p,
+            sigma=non_negative("sigma", per_task("sigma", sigma, T)),
+            unmodelled=non_negative("unmodelled", per_task("unmodelled", unmodelled, T)),
+            names=names,
+            gaps=_gaps_of(gram) if gaps is None else _matching_gaps(gaps, gram),
+        )
+
+    def _set(self, **values: Any) -> None:
+        for name, value in values.items():
+            if isinstance(value, np.ndarray):
+                value.setflags(write=False)
+            object.__setattr__(self, name, value)
+
+    # ---------------------------------------------------------------- constructors
+
+    @classmethod
+    def orthogonal(cls, T: int, *, norm: float = 1.0, **settings: Any) -> Self:
+        """T tasks with pairwise orthogonal ground truths of length `norm` (Figure 1 b, d).
+
+        >>> Problem.orthogonal(T=3, n=50, p=100).gaps[0].tolist()
+        [0.0, 2.0, 2.0]
+        """
+        return cls(gram=_norm_squared(norm) * np.eye(count("T", T)), **settings)
+
+    @classmethod
+    def identical(cls, T: int, *, norm: float = 1.0, **settings: Any) -> Self:
+        """T tasks with one ground truth of length `norm` (Figure 1 a, c).
+
+        >>> Problem.identical(T=3, n=50, p=100).gaps[0].tolist()
+        [0.0, 0.0, 0.0]
+        """
+        T = count("T", T)
+        return cls(gram=np.full((T, T), _norm_squared(norm)), **settings)
+
+    @classmethod
+    def categories(cls, labels: str | Sequence[str], *, norm: float = 1.0, **settings: Any) -> Self:
+        """Tasks named by their category: equal labels share a ground truth, different ones are orthogonal.
+
+        >>> Problem.categories("ABAB", n=50, p=100).names
+        ('A1', 'B1', 'A2', 'B2')
+        """
+        if len(labels) == 0:
+            raise ValueError("categories: no labels; give one per task, such as 'ABAB'")
+        kinds = np.array([str(label) for label in labels])
+        names = [f"{kind}{np.count_nonzero(kinds[: i + 1] == kind)}" for i, kind in enumerate(kinds)]
+        same = kinds[:, None] == kinds[None, :]
+        settings.setdefault("names", names)
+        return cls(gram=_norm_squared(norm) * same, **settings)
+
+    @classmethod
+    def from_vectors(cls, vectors: npt.ArrayLike, *, initial: npt.ArrayLike | None = None, **settings: Any) -> Self:
+        """Ground truths as rows (T, features), learnt from the model `initial` (zero unless given).
+
+        >>> Problem.from_vectors([[3, 4], [0, 4]], initial=[0, 4], n=5, p=10).gram.tolist()
+        [[9.0, 0.0], [0.0, 0.0]]
+        """
+        W = numbers("vectors", vectors)
+        if W.ndim != 2 or 0 in W.shape:
+            raise ValueError(f"vectors have shape {W.shape}; give one row of features per task: (T, features)")
+        if initial is not None:
+            w0 = numbers("initial", initial)
+            if w0.shape != W.shape[1:]:
+                raise ValueError(
+                    f"initial has shape {w0.shape} but each task has {W.shape[1]} features; make them equal"
+                )
+            W = W - w0
+        # Differences before squares: near-identical tasks of great length keep their small distance.
+        gaps = np.array([np.sum((W - w) ** 2, axis=1) for w in W])
+        return cls(gram=W @ W.T, gaps=gaps, **settings)
+
+    @classmethod
+    def from_distances(cls, distances: npt.ArrayLike, norms: PerTask, **settings: Any) -> Self:
+        """From |w*_i - w*_j| (T, T) and |w*_i - w_0|, the distance of each task from the initial model (T,).
+
+        >>> problem = Problem.from_distances([[0, 5], [5, 0]], norms=[3, 4], n=5, p=10)
+        >>> problem.gram.tolist()
+        [[9.0, 0.0], [0.0, 16.0]]
+        """
+        D = square("distances", distances)
+        if np.any(D < 0):
+            raise ValueError(f"distances must not be negative, but the smallest is {D.min():g}; give |w_i - w_j|")
+        if np.any(np.diag(D) != 0):
+            i = int(np.argmax(np.diag(D) != 0))
+            raise ValueError(
+                f"distances[{i}, {i}] = {D[i, i]:g}: a task is at distance 0 from itself; set the diagonal to 0"
+            )
+        squares = symmetric("distances", D) ** 2
+        lengths = non_negative("norms", per_task("norms", norms, len(D))) ** 2
+        return cls(gram=(lengths[:, None] + lengths - squares) / 2, gaps=squares, **settings)
+
+    @classmethod
+    def from_gram(cls, gram: npt.ArrayLike, *, initial: npt.ArrayLike, **settings: Any) -> Self:
+        """Gram matrix of the ground truths about zero, and the row of it that the initial model would have.
+
+        initial: |w_0|^2, then <w_0, w*_1>, ..., <w_0, w*_T>.
+
+        >>> Problem.from_gram([[1, 0], [0, 1]], initial=[1, 1, 0], n=5, p=10).gram.tolist()
+        [[0.0, 0.0], [0.0, 2.0]]
+        """
+        K = square("gram", gram)
+        row = numbers("initial", initial)
+        if row.shape != (len(K) + 1,):
+            raise ValueError(
+                f"initial has shape {row.shape}; for {len(K)} tasks give {len(K) + 1} numbers: "
+                "|w_0|^2, then <w_0, w*_i> for each task"
+            )
+        _positive_semidefinite(np.block([[row[:1, None], row[None, 1:]], [row[1:, None], K]]))
+        return cls(gram=K - row[1:, None] - row[None, 1:] + row[0], **settings)
+
+    # ---------------------------------------------------------------- views
+
+    @property
+    def T(self) -> int:
+        """Number of tasks."""
+        return len(self.gram)
+
+    @property
+    def start(self) -> Array:
+        """|w_0 - w*_i|^2, the error of the initial model on each task: row 0 of every error matrix (T,)."""
+        return np.diagonal(self.gram)
+
+    @property
+    def noise_variance(self) -> Array:
+        """Label noise and features missing from the model: sigma_t^2 + |w_missing|^2 (T,)."""
+        return self.sigma**2 + self.unmodelled
+
+    @property
+    def uniform(self) -> bool:
+        """Whether all tasks have the same n and noise (the paper's Assumption 3)."""
+        return bool(np.all(self.n == self.n[0]) and np.all(self.noise_variance == self.noise_variance[0]))
+
+    @property
+    def rank(self) -> int:
+        """Dimension of the span of the ground truths."""
+        return _positive_semidefinite(self.gram)[1]
+
+    def reordered(self, order: Sequence[int] | npt.NDArray[np.integer]) -> Self:
+        """The same tasks learnt in another order: `order[t]` is the index of the task learnt at place t.
+
+        >>> Problem.categories("AABB", n=50, p=100).reordered([0, 2, 1, 3]).names
+        ('A1', 'B1', 'A2', 'B2')
+        """
+        index = np.asarray(order)
+        if index.shape != (self.T,) or not np.array_equal(np.sort(index), np.arange(self.T)):
+            raise ValueError(f"order={list(order)}: give each of 0..{self.T - 1} exactly once")
+        return self._copy(
+            gram=self.gram[np.ix_(index, index)],
+            gaps=self.gaps[np.ix_(index, index)],
+            names=tuple(self.names[i] for i in index),
+            **{key: getattr(self, key)[index] for key in ("n", "sigma", "unmodelled")},
+        )
+
+    def replace(self, **changes: Any) -> Self:
+        """The same problem with another n, p, sigma, unmodelled or names.
+
+        >>> Problem.orthogonal(T=8, n=50, p=100).replace(p=200, sigma=0.1)
+        Problem(T=8, n=50, p=200, sigma=0.1)
+        """
+        unknown = set(changes) - {"n", "p", "sigma", "unmodelled", "names"}
+        if unknown:
+            raise ValueError(f"replace takes n, p, sigma, unmodelled and names, not {', '.join(sorted(unknown))}")
+        return type(self)(**{field.name: getattr(self, field.name) for field in fields(self)} | changes)
+
+    def _copy(self, **changes: Any) -> Self:
+        """Skips validation: for changes that cannot make a valid problem invalid."""
+        new = object.__new__(type(self))
+        new._set(**{field.name: getattr(self, field.name) for field in fields(self)} | changes)
+        return new
+
+    def __repr__(self) -> str:
+        extra = f", unmodelled={_short(self.unmodelled)}" if np.any(self.unmodelled) else ""
+        return f"Problem(T={self.T}, n={_short(self.n)}, p={self.p}, sigma={_short(self.sigma)}{extra})"
+
+
+# -------------------------------------------------------------------- of Gram matrices and names
+
+
+def _positive_semidefinite(gram: Array) -> tuple[Array, int]:
+    """The symmetrised matrix and its rank."""
+    gram = symmetric("gram", gram)
+    eigenvalues = np.linalg.eigvalsh(gram)
+    tolerance = RELATIVE_TOLERANCE * max(float(np.abs(eigenvalues).max()), np.finfo(float).tiny)
+    if eigenvalues[0] < -tolerance:
+        raise ValueError(
+            f"no vectors have these inner products or distances: the Gram matrix has eigenvalue {eigenvalues[0]:.3g}, "
+            f"below -{tolerance:.3g} (1e-9 of the largest); check that distances are Euclidean and norms match them"
+        )
+    return gram, int(np.count_nonzero(eigenvalues > tolerance))
+
+
+def _gaps_of(gram: Array) -> Array:
+    lengths = np.diagonal(gram)
+    return np.maximum(lengths[:, None] + lengths - 2 * gram, 0.0)
+
+
+def _matching_gaps(gaps: npt.ArrayLike, gram: Array) -> Array:
+    array = symmetric("gaps", square("gaps", gaps))
+    expected = _gaps_of(gram)
+    if array.shape != gram.shape or np.abs(array - expected).max() > RELATIVE_TOLERANCE * np.abs(gram).max() * 4:
+        raise ValueError("gaps differ from gram: d_ij must be K_ii + K_jj - 2 K_ij; leave gaps out to have it computed")
+    return array
+
+
+def _norm_squared(norm: float) -> float:
+    return float(non_negative("norm", numbers("norm", norm))) ** 2
+
+
+def _distinct(names: Sequence[str], T: int) -> tuple[str, ...]:
+    result = tuple(str(name) for name in names)
+    if len(result) != T:
+        raise ValueError(f"{len(result)} names for {T} tasks; give one per task")
+    repeated = sorted({name for name in result if result.count(name) > 1})
+    if repeated:
+        raise ValueError(f"names must differ, but {', '.join(map(repr, repeated))} is there more than once")
+    return result
+
+
+def _short(values: npt.NDArray[Any]) -> str:
+    return f"{values[0]:g}" if np.all(values == values[0]) else f"[{', '.join(f'{v:g}' for v in values)}]"

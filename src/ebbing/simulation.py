@@ -1,0 +1,269 @@
+"""Learning random tasks one after another: samples of the error matrix, with the exact law, at a cost free of n and p.
+
+Why n and p do not matter. Everything is rotationally symmetric about span{w*_i}, of dimension k <= T. So a run lives
+in that span plus one further direction whose orientation is irrelevant: w_t = (a in R^k, b >= 0), and
+L[t,i] = |a - alpha_i|^2 + b^2, where the rows alpha_i factor the Gram matrix.
+
+Learning task t overparameterized, with x = w*_t - w_{t-1} and P the projection on the row space of X (Lemma 1):
+
+    w_t = w*_t - (x - Px) + X^+ z = w*_t + A x/|x| + D v
+
+where v is uniform on the unit sphere orthogonal to x and, independently of v,
+
+    A = -(1-beta) |x| + s g sqrt(beta),                    beta ~ Beta(n/2, (p-n)/2): |Px|^2 = beta |x|^2
+    D^2 = (1-beta) (sqrt(beta) |x| + s g)^2 + s^2 chi2_{n-1},   g ~ N(0, 1),  s = sigma / sqrt(chi2_{p-n+1}).
+
+(The part of Px and the part of X^+ z orthogonal to x form a uniformly rotated pair, so their sum is one uniform
+direction.) Underparameterized: w_t = w*_t + s h, h ~ N(0, I_p), s = sigma / sqrt(chi2_{n-p+1}).
+
+Of a Gaussian vector of R^p only the k+1 kept coordinates and the length of all others are drawn; what falls outside
+the span is folded into b. docs/theory.md has the proof. `simulate_textbook` draws X and y themselves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ebbing import metrics
+from ebbing.problem import Problem
+from ebbing.validate import RELATIVE_TOLERANCE, Array, count
+
+Progress = Callable[[float], None]
+"""Called with the finished fraction, 0 to 1."""
+
+_NUMBERS_AT_ONCE = 2**21
+"""Random numbers and errors held at a time, 16 MB."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A sample's mean, with the standard error of that mean and the sample's standard deviation."""
+
+    mean: float
+    standard_error: float
+    std: float
+
+    @classmethod
+    def of(cls, sample: Array) -> Estimate:
+        """From the values of independent runs; a single run has no known error (nan)."""
+        std = float(np.std(sample, ddof=1)) if len(sample) > 1 else float("nan")
+        return cls(float(np.mean(sample)), std / len(sample) ** 0.5, std)
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """Independent runs. errors: L[t, i] of every run (runs, T+1, T)."""
+
+    problem: Problem
+    errors: Array
+
+    @property
+    def forgetting(self) -> Array:
+        """F_T of every run (runs,)."""
+        return np.asarray(metrics.forgetting(self.errors, kind="error"))
+
+    @property
+    def generalization(self) -> Array:
+        """G_T of every run (runs,)."""
+        return np.asarray(metrics.generalization_error(self.errors, kind="error"))
+
+
+@dataclass(frozen=True)
+class MetricSample:
+    """Independent runs of which only the metrics were kept (runs,), and the mean error matrix (T+1, T)."""
+
+    problem: Problem
+    forgetting: Array
+    generalization: Array
+    mean_errors: Array
+
+
+def simulate(problem: Problem, runs: int = 300, seed: int = 0, *, progress: Progress | None = None) -> Simulation:
+    """Sample the error matrix of learning the tasks, `runs` times, with the exact law.
+
+    The same seed gives the same runs, and more runs begin with the same ones.
+
+    >>> from ebbing.theory import expect
+    >>> problem = Problem.orthogonal(T=8, n=50, p=10**9, sigma=0.3)
+    >>> sample = simulate(problem, runs=1000, seed=1)
+    >>> sample.errors.shape
+    (1000, 9, 8)
+    >>> estimate = Estimate.of(sample.forgetting)
+    >>> abs(estimate.mean - expect(problem).forgetting) < 4 * estimate.standard_error
+    True
+    """
+    errors = np.empty((count("runs", runs), problem.T + 1, problem.T))
+    for first, batch in _batches(problem, runs, seed):
+        errors[first : first + len(batch)] = batch
+        if progress:
+            progress((first + len(batch)) / runs)
+    return Simulation(problem, errors)
+
+
+def simulate_metrics(
+    problem: Problem, runs: int = 300, seed: int = 0, *, progress: Progress | None = None
+) -> MetricSample:
+    """`simulate`, keeping only F_T and G_T of every run: ten million runs fit into 200 MB.
+
+    >>> problem = Problem.orthogonal(T=8, n=50, p=100, sigma=0.3)
+    >>> bool(np.all(simulate_metrics(problem, 100).forgetting == simulate(problem, 100).forgetting))
+    True
+    """
+    F, G = np.empty(count("runs", runs)), np.empty(runs)
+    total = np.zeros((problem.T + 1, problem.T))
+    for first, batch in _batches(problem, runs, seed):
+        rows = slice(first, first + len(batch))
+        F[rows] = metrics.forgetting(batch, kind="error") if problem.T > 1 else np.nan
+        G[rows] = metrics.generalization_error(batch, kind="error")
+        total += batch.sum(axis=0)
+        if progress:
+            progress((first + len(batch)) / runs)
+    return MetricSample(problem, F, G, total / runs)
+
+
+# -------------------------------------------------------------------- the exact law
+
+
+def _batches(problem: Problem, runs: int, seed: int) -> Iterator[tuple[int, Array]]:
+    """Index of the first run, and the error matrices of a batch of runs (batch, T+1, T).
+
+    Each stream of random numbers is consumed run by run, so no result depends on the size of the batches.
+    """
+    alpha = _ground_truths(problem)
+    T, k = alpha.shape
+    width = min(k + 1, problem.p)  # the span, and one direction outside it if there is any
+    streams = np.random.SeedSequence(_check_seed(seed)).spawn(2)
+    normal, gamma = np.random.default_rng(streams[0]), np.random.default_rng(streams[1])
+    shapes = _gamma_shapes(problem, not_kept=problem.p - width)
+    at_once = max(1, _NUMBERS_AT_ONCE // (T * (T + width + 6)))
+    for first in range(0, runs, at_once):
+        batch = min(at_once, runs - first)
+        normals = normal.standard_normal((batch, T, 1 + width))
+        gammas = gamma.standard_gamma(shapes, size=(batch, T, 5))
+        yield first, _learn_all(problem, alpha, normals, gammas)
+
+
+def _ground_truths(problem: Problem) -> Array:
+    """Coordinates alpha_i of the ground truths in their span (T, k)."""
+    eigenvalues, eigenvectors = np.linalg.eigh(problem.gram)
+    inside = eigenvalues > RELATIVE_TOLERANCE * max(eigenvalues[-1], np.finfo(float).tiny)
+    return eigenvectors[:, inside] * np.sqrt(eigenvalues[inside])
+
+
+def _gamma_shapes(problem: Problem, not_kept: int) -> Array:
+    """Half the degrees of freedom of the five chi-squares of each task (T, 5); 0 gives the constant 0.
+
+    The coordinates not kept; |Px|^2 and |x - Px|^2 up to scale; the noise across Px; the noise's denominator.
+    """
+    n, p = problem.n, problem.p
+    over = n < p
+    freedom = [np.full(problem.T, not_kept), over * n, over * (p - n), over * (n - 1), np.abs(p - n) + 1]
+    return np.stack(freedom, axis=1) / 2
+
+
+def _learn_all(problem: Problem, alpha: Array, normals: Array, gammas: Array) -> Array:
+    """The error matrices (batch, T+1, T) that given random numbers lead to."""
+    (T, k), width, batch = alpha.shape, normals.shape[2] - 1, len(normals)
+    targets = np.pad(alpha, [(0, 0), (0, width - k)])[:, :, None]  # (T, width, 1)
+    sigma = np.sqrt(problem.noise_variance)
+    # Runs last and contiguous: every operation below is one long sweep over them.
+    normals, chi2 = np.ascontiguousarray(normals.transpose(1, 2, 0)), 2 * gammas.transpose(1, 2, 0)
+    w = np.zeros((width, batch))
+    difference = np.empty((T, width, batch))
+    errors = np.empty((T + 1, T, batch))
+    errors[0] = problem.start[:, None]
+    for t in range(T):
+        g, h = normals[t, 0], normals[t, 1:]  # (batch,), (width, batch)
+        not_kept, projected, remaining, across, denominator = chi2[t]
+        s = sigma[t] / np.sqrt(denominator)
+        if problem.n[t] < problem.p:
+            x = targets[t] - w
+            length = np.sqrt(_square_length(x))
+            if length.all():
+                unit = x / length
+            else:  # any direction will do where x = 0: Px = 0, and the noise is uniform all the same
+                unit = np.divide(x, length, out=np.zeros_like(x), where=length > 0)
+                unit[0, length == 0] = 1.0
+            both = projected + remaining
+            beta, rest = projected / both, remaining / both
+            root = np.sqrt(beta)
+            A = s * g * root - rest * length
+            D = np.sqrt(rest * (root * length + s * g) ** 2 + s**2 * across)
+            h = h - np.einsum("kb,kb->b", h, unit) * unit  # orthogonal to x
+            D /= np.sqrt(_square_length(h) + not_kept)
+            w = targets[t] + A * unit + D * h
+        else:
+            D = s
+            w = targets[t] + s * h
+        if width > k:
+            w[-1] = np.sqrt(w[-1] ** 2 + D**2 * not_kept)  # b: all that is outside the span
+        np.subtract(w, targets, out=difference)
+        np.einsum("ikb,ikb->ib", difference, difference, out=errors[t + 1])
+    return errors.transpose(2, 0, 1)
+
+
+def _square_length(vectors: Array) -> Array:
+    return np.einsum("kb,kb->b", vectors, vectors)
+
+
+def _check_seed(seed: int) -> int:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise ValueError(f"seed={seed!r}: give a whole number >= 0")
+    return int(seed)
+
+
+# -------------------------------------------------------------------- the textbook
+
+
+def simulate_textbook(problem: Problem, runs: int = 300, seed: int = 0) -> Simulation:
+    """The plain reference: draw every feature and label, solve every task. Cost grows with n and p.
+
+    >>> simulate_textbook(Problem.orthogonal(T=3, n=5, p=20, sigma=0.3), runs=10).errors.shape
+    (10, 4, 3)
+    """
+    rng = np.random.default_rng(_check_seed(seed))
+    alpha = _ground_truths(problem)
+    truths = np.pad(alpha, [(0, 0), (0, problem.p - alpha.shape[1])])  # (T, p)
+    errors = np.empty((count("runs", runs), problem.T + 1, problem.T))
+    largest = int(problem.n.max())
+    at_once = max(1, _NUMBERS_AT_ONCE // (largest * problem.p))
+    for first in range(0, runs, at_once):
+        batch = min(at_once, runs - first)
+        w = np.zeros((batch, problem.p))
+        errors[first : first + batch, 0] = problem.start
+        for t in range(problem.T):
+            X = rng.standard_normal((batch, problem.n[t], problem.p))
+            noise = np.sqrt(problem.noise_variance[t]) * rng.standard_normal((batch, problem.n[t]))
+            w = learn_task(w, X, X @ truths[t] + noise)
+            difference = w[:, None, :] - truths  # (batch, T, p)
+            errors[first : first + batch, t + 1] = np.einsum("bip,bip->bi", difference, difference)
+    return Simulation(problem, errors)
+
+
+def learn_task(w: Array, X: Array, y: Array) -> Array:
+    """The model that gradient descent reaches from w (runs, p) on samples X (runs, n, p) with labels y (runs, n).
+
+    Overparameterized, Lemma 1: w + X'(X X')^{-1} (y - X w), the nearest of all that fit (X is the paper's X_t
+    transposed). Underparameterized: the least-squares solution (X'X)^{-1} X'y, whatever w.
+
+    >>> w = learn_task(np.zeros((1, 3)), np.array([[[1.0, 1.0, 0.0]]]), np.array([[2.0]]))
+    >>> w.round(12).tolist()
+    [[1.0, 1.0, 0.0]]
+    """
+    n, p = X.shape[1:]
+    Xt = X.transpose(0, 2, 1)
+    if n < p:
+        residual = y - np.einsum("bnp,bp->bn", X, w)
+        return w + np.einsum("bnp,bn->bp", X, _solve_positive_definite(X @ Xt, residual))
+    return _solve_positive_definite(Xt @ X, np.einsum("bnp,bn->bp", X, y))
+
+
+def _solve_positive_definite(matrices: Array, vectors: Array) -> Array:
+    """Cholesky, one system per run."""
+    from scipy.linalg import cho_factor, cho_solve
+
+    pairs = zip(matrices, vectors, strict=True)
+    return np.stack([cho_solve(cho_factor(m, lower=True, check_finite=False), v, check_finite=False) for m, v in pairs])

@@ -1,0 +1,78 @@
+"""What learning one task does to any error, in both regimes: the numbers that enter the recursions.
+
+Learning a task with n samples replaces w by w' with (math in docs/theory.md, x = w - w*_t, y = w' - w*_t)
+
+    E|w' - w*_i|^2 = keep |w - w*_i|^2 + learn |w*_t - w*_i|^2 + noise          (Lemma 2)
+
+================  =============================  ==================================  ==========================
+here              meaning                        overparameterized, n < p            underparameterized, n >= p
+================  =============================  ==================================  ==========================
+keep              r_t, what stays                (p - n) / p                         0
+learn             1 - r_t, what is replaced      n / p                               1
+level             noise / learn                  s^2 p / (p - n - 1)                 s^2 p / (n - p - 1)
+noise             q_t = E|X^+ z|^2               s^2 n / (p - n - 1)                 s^2 p / (n - p - 1)
+noise_variance    Var|X^+ z|^2                   2 s^4 n (p-1) / (a^2 (a-2)),        2 s^4 p (n-1) / (a^2 (a-2)),
+                                                 a = p - n - 1                       a = n - p - 1
+spread            v, Var(beta), x'Px = beta|x|^2 2 n (p-n) / (p^2 (p+2))             0
+sideways          E[beta (1-beta)] / (p-1)       n (p-n) / (p (p+2) (p-1))           0
+================  =============================  ==================================  ==========================
+
+s^2 is the noise variance of the task. With s > 0, `noise` is infinite for |p - n| <= 1 and `noise_variance` for
+|p - n| <= 3. `keep` and `learn` are each computed from the counts: 1 - n/p would lose digits at either end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ebbing.problem import Problem
+from ebbing.validate import Array
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Arrays of shape (T, *grid): first axis the task, the others a grid of problems (none for a single one)."""
+
+    keep: Array
+    learn: Array
+    level: Array
+    noise: Array
+    noise_variance: Array
+    spread: Array
+    sideways: Array
+    noise_per_direction: Array  # E <X^+ z, g>^2 = this |g|^2
+
+    @classmethod
+    def of(cls, problem: Problem) -> Rates:
+        """Rates of one problem, arrays (T,)."""
+        return cls.of_counts(problem.n, np.int64(problem.p), problem.noise_variance)
+
+    @classmethod
+    def of_counts(
+        cls, n: npt.NDArray[np.int64], p: npt.NDArray[np.int64] | np.int64, variance: npt.NDArray[np.float64]
+    ) -> Rates:
+        """Rates of tasks with n samples, p parameters and noise of the given variance; shapes broadcast."""
+        over = n < p
+        # Counts are whole numbers up to 2^53, so their differences are exact; products are formed in floats.
+        slack = (np.abs(p - n) - 1).astype(float)  # a
+        samples, size, gap = n.astype(float), np.asarray(p).astype(float), (p - n).astype(float)
+        smaller, larger = np.minimum(samples, size), np.maximum(samples, size)
+        noisy = variance > 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            per_slack = np.where(noisy, np.where(slack > 0, variance / slack, np.inf), 0.0)
+            fourth = 2 * per_slack**2 * smaller * (larger - 1) / (slack - 2)
+            sideways = np.where(over, (samples / size) * (gap / (size - 1)) / (size + 2), 0.0)
+        noise = smaller * per_slack
+        return cls(
+            keep=np.where(over, gap / size, 0.0),
+            learn=np.where(over, samples / size, 1.0),
+            level=size * per_slack,  # underparameterized: smaller == p
+            noise=noise,
+            noise_variance=np.where(noisy, np.where(slack > 2, fourth, np.inf), 0.0),
+            spread=np.where(over, 2 * (samples / size) * (gap / size) / (size + 2), 0.0),
+            sideways=sideways,
+            noise_per_direction=noise / size,
+        )

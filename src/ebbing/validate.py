@@ -1,0 +1,85 @@
+"""Checks of what users give. Each error names the rule, the value received and the way out."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+RELATIVE_TOLERANCE = 1e-9
+"""How far, relative to its largest entry, a matrix may be from symmetric (and a Gram matrix from semidefinite)."""
+
+LARGEST_COUNT = 2**53
+"""Counts beyond this are not exact in floating point."""
+
+
+def count(name: str, value: object) -> int:
+    """A whole number from 1 to 2^53; 50.0 counts as 50.
+
+    >>> count("p", 1e9)
+    1000000000
+    """
+    if isinstance(value, float | np.floating) and np.isfinite(value) and value == int(value):
+        value = int(value)
+    try:
+        if isinstance(value, bool | np.bool_):
+            raise TypeError
+        number = operator.index(value)  # type: ignore[arg-type]  (its TypeError is the check)
+    except TypeError:
+        raise ValueError(f"{name}={value!r}: give a whole number >= 1") from None
+    if not 1 <= number <= LARGEST_COUNT:
+        raise ValueError(f"{name}={number}: give a whole number from 1 to 2^53")
+    return number
+
+
+def numbers(name: str, value: npt.ArrayLike) -> Array:
+    """A finite array of floats, of any shape."""
+    try:
+        array = np.array(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} is not an array of numbers (rows of unequal length count as none)") from None
+    bad = ~np.isfinite(array)
+    if np.any(bad):
+        where = np.argwhere(bad)[0].tolist()
+        raise ValueError(f"{name}{where if where else ''} = {array[tuple(where)]}: every entry must be finite")
+    return array
+
+
+def square(name: str, value: npt.ArrayLike) -> Array:
+    """A finite square matrix of at least one row."""
+    array = numbers(name, value)
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) == 0:
+        raise ValueError(f"{name} has shape {array.shape}; give a square matrix, one row and column per task")
+    return array
+
+
+def symmetric(name: str, array: Array) -> Array:
+    """The symmetrised matrix, if it was symmetric up to rounding."""
+    asymmetry = np.abs(array - array.T)
+    if asymmetry.max() > RELATIVE_TOLERANCE * np.abs(array).max():
+        i, j = np.unravel_index(int(asymmetry.argmax()), array.shape)
+        raise ValueError(
+            f"{name} is not symmetric: [{i}, {j}] = {array[i, j]:g} but [{j}, {i}] = {array[j, i]:g}; make them equal"
+        )
+    return (array + array.T) / 2
+
+
+def per_task(name: str, value: Any, T: int) -> npt.NDArray[Any]:
+    """One value repeated, or one value per task (T,)."""
+    array = numbers(name, value)
+    if array.ndim == 0:
+        return np.full(T, array)
+    if array.shape != (T,):
+        raise ValueError(f"{name} has shape {array.shape}; give one value or one for each of the {T} tasks")
+    return array
+
+
+def non_negative(name: str, array: Array) -> Array:
+    """The array, if no entry is below zero."""
+    if np.any(array < 0):
+        raise ValueError(f"{name}={array.min():g}: must not be negative")
+    return array
