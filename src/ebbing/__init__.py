@@ -1,1 +1,44 @@
-"""Forgetting in continual learning."""
+"""ebbing: forgetting in continual learning, understood and controlled.
+
+>>> import ebbing
+>>> problem = ebbing.Problem.orthogonal(T=8, n=50, p=100, sigma=0.3)
+>>> e = ebbing.expect(problem)
+>>> round(e.forgetting, 4), round(e.generalization, 4)
+(1.0214, 1.93)
+"""
+
+from typing import TYPE_CHECKING
+
+from ebbing import metrics, theory
+from ebbing.matrixfile import read_matrix
+from ebbing.problem import Problem
+from ebbing.simulation import Estimate, simulate, simulate_metrics, simulate_textbook
+from ebbing.theory import expect, expect_grid
+
+if TYPE_CHECKING:
+    from ebbing.problemfile import read_problem
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Estimate",
+    "Problem",
+    "expect",
+    "expect_grid",
+    "metrics",
+    "read_matrix",
+    "read_problem",
+    "simulate",
+    "simulate_metrics",
+    "simulate_textbook",
+    "theory",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Loads on first use what needs more than NumPy."""
+    if name == "read_problem":
+        from ebbing.problemfile import read_problem
+
+        return read_problem
+    raise AttributeError(f"module 'ebbing' has no attribute {name!r}")

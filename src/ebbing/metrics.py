@@ -26,8 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Kind = Literal["error", "accuracy"]
 Values = NDArray[np.float64]  # one value per matrix: shape (...), so a NumPy float for a single matrix
-Index = NDArray[np.int64]
-Mask = NDArray[np.bool_]
+Index, Mask = NDArray[np.int64], NDArray[np.bool_]
 Need = Callable[[Index, Index, int], Mask]  # the entries a metric needs, from t = 0..T (down) and i = 1..T (across)
 _SIGN = {"error": 1, "accuracy": -1}  # L = sign * what was given
 

@@ -42,15 +42,21 @@ from ebbing.order.polynomials import (
 )
 
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+MOST_ORDERS = 10_000_000  # every order is expanded: about a minute and some gigabytes
 _BLOCK = 1 << 17  # orders expanded at a time
 
 
 def _checked(counts: Sequence[int]) -> tuple[int, ...]:
     counts = tuple(int(m) for m in counts)
-    if not 1 <= len(counts) <= len(LETTERS) or min(counts) < 1 or sum(counts) < 2:
-        raise ValueError(f"counts={counts}: give 1 to 26 categories, each with at least one task, two tasks in all")
-    if sum(counts) > 30:
-        raise ValueError(f"counts={counts}: {sum(counts)} tasks; every order is expanded, so at most 30 are accepted")
+    if not 1 <= len(counts) <= len(LETTERS) or min(counts) < 1 or not 2 <= sum(counts) <= 30:
+        raise ValueError(f"counts={counts}: give 1 to 26 categories with at least one task each, 2 to 30 tasks in all")
+    return counts
+
+
+def _expandable(counts: Sequence[int]) -> tuple[int, ...]:
+    counts = _checked(counts)
+    if (N := number_of_orders(counts)) > MOST_ORDERS:
+        raise ValueError(f"counts={counts}: {N} orders, more than {MOST_ORDERS}; take fewer tasks or categories")
     return counts
 
 
@@ -154,6 +160,8 @@ def _bernstein_positive(p: np.ndarray) -> np.ndarray:
 
     Exact: every number is an integer below 2^53, so float64 holds it (checked); sufficient, not necessary.
     """
+    if len(p) > _BLOCK:
+        return np.concatenate([_bernstein_positive(p[i : i + _BLOCK]) for i in range(0, len(p), _BLOCK)])
     quotient = np.cumsum(p.astype(np.int64), axis=1)  # p = (1-r) quotient, last column p(1) = 0
     if quotient[:, -1].any():
         raise ValueError("p(1) != 0: orders of one category problem agree at r = 1")
@@ -223,7 +231,7 @@ def prove_alternating(counts: Sequence[int]) -> Result:
     >>> worse.order, [str(right) for left, right in worse.certificate.negative]
     ('BBABBB', ['1/3'])
     """
-    counts, reference = _checked(counts), alternating(counts)
+    counts, reference = _expandable(counts), alternating(counts)
     f, example, shared = _distinct(counts)
     difference = f - _padded(forgetting_polynomial(reference), f.shape[1])
     zero, easy = ~difference.any(axis=1), _bernstein_positive(difference)
@@ -262,11 +270,11 @@ def best_orders(counts: Sequence[int]) -> tuple[Piece, ...]:
     >>> [(str(piece.left), str(piece.right), piece.orders) for piece in best_orders((6, 2))]
     [('None', '1/2', ('ABAABAAA',)), ('1/2', 'None', ('ABABAAAA',))]
     """
-    counts = _checked(counts)
+    counts = _expandable(counts)
     f = _distinct(counts)[0]
-    grid = np.linspace(0.0, 1.0, 513)[1:-1]
-    values = f.astype(float) @ grid ** np.arange(f.shape[1])[:, None]  # (M, points)
-    for leader in f[np.unique(values.argmin(axis=0))]:  # floats choose the leaders, the proof is exact:
+    real, powers = f.astype(float), np.arange(f.shape[1])
+    leaders = {int((real @ x**powers).argmin()) for x in np.linspace(0.0, 1.0, 257)[1:-1]}
+    for leader in f[sorted(leaders)]:  # floats choose the leaders, the proof is exact:
         f = f[~_bernstein_positive(f - leader) | (f == leader).all(axis=1)]  # drop f > leader at every r
     pieces = lower_envelope([trim(row) for row in f])
     found: dict[Poly, list[str]] = {p: [] for _, _, p in pieces}

@@ -124,8 +124,8 @@ def generalization_places(T: int) -> tuple[int, ...]:
 class Proposition1:
     """Prop. order1 at one T: what holds and what does not.
 
-    `places` are the best places in order of decreasing r (increasing n/p), `changes` the r in between; for T = 2, 3 they
-    tie at every r. `every_place`: they are 2, ..., floor(T/2), each once, in this order. `differs`: no place is
+    `places` are the best places in order of decreasing r (increasing n/p), `changes` the r in between; for T = 2, 3
+    they tie at every r. `every_place`: they are 2, ..., floor(T/2), each once, in this order. `differs`: no place is
     best for both F and G, at any r.
     """
 

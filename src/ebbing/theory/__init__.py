@@ -15,7 +15,7 @@ from ebbing.theory.consequences import (
     forward_transfer,
     negative_forgetting,
 )
-from ebbing.theory.expectation import Expectation, Terms, expect
+from ebbing.theory.expectation import Expectation, Terms, expect, expectation_if_finite
 from ebbing.theory.grid import Grid, expect_grid
 from ebbing.theory.landscape import Floor, OverfittingVerdict, descent_floor, overfitting
 
@@ -31,6 +31,7 @@ __all__ = [
     "descent_floor",
     "expect",
     "expect_grid",
+    "expectation_if_finite",
     "forgetting_evolution",
     "forward_transfer",
     "negative_forgetting",

@@ -113,6 +113,15 @@ def expect(problem: Problem) -> Expectation:
     return Expectation(problem, errors, lost, Terms(*(float(part) for part in mean.parts(start))))
 
 
+def expectation_if_finite(problem: Problem) -> Expectation | None:
+    """`expect`, or None where the expectation is infinite.
+
+    >>> expectation_if_finite(Problem.orthogonal(T=2, n=50, p=51, sigma=0.3)) is None
+    True
+    """
+    return None if np.isinf(Rates.of(problem).noise).any() else expect(problem)
+
+
 def at_least_two_tasks(problem: Problem) -> int:
     """T, if there is an earlier task to forget."""
     if problem.T < 2:

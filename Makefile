@@ -1,0 +1,29 @@
+# Each target sets up what it needs. The two that matter: `make reproduce` and `make test`.
+VENV ?= .venv
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: reproduce test lint bench clean
+
+reproduce: $(READY)
+	$(BIN)/ebbing reproduce --out results
+
+test: $(READY)
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/pyright
+
+bench: $(READY)
+	$(BIN)/python benchmarks/run.py
+
+$(READY): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV) || { echo "no venv module: apt-get install python3-venv"; exit 1; }
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) results

@@ -1,0 +1,179 @@
+"""The command `ebbing`: parses, calls one function, prints. No logic here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from ebbing import __version__, expect, metrics
+from ebbing.problem import Problem
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Forgetting in continual learning: what to expect, and what to do about it.",
+)
+
+ProblemFile = Annotated[Path | None, typer.Argument(metavar="[PROBLEM.toml]", help="The problem as a TOML file.")]
+Tasks = Annotated[
+    str | None, typer.Option("--tasks", help="Ground truths: orthogonal:8, identical:8 or categories:ABAB.")
+]
+Samples = Annotated[str | None, typer.Option("-n", help="Training samples: one number, or one per task: 50,40,60.")]
+Parameters = Annotated[str | None, typer.Option("-p", help="Parameters of the model.")]
+Noise = Annotated[str | None, typer.Option("--noise", help="Label noise sigma: one number, or one per task.")]
+Unmodelled = Annotated[str | None, typer.Option("--unmodelled", help="Energy of features missing from the model.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON (docs/json.md) instead of tables.")]
+
+
+def _problem(file: Path | None, tasks: str | None, n: str | None, p: str | None, **rest: str | None) -> Problem:
+    """A file's problem, a problem given by flags, or a file's with some of its numbers replaced by flags."""
+    from ebbing.problemfile import parse_numbers, parse_problem, parse_tasks, read_problem
+
+    given = {"n": n, "p": p, "sigma": rest["noise"], "unmodelled": rest["unmodelled"]}
+    numbers: dict[str, Any] = {name: parse_numbers(name, text) for name, text in given.items() if text is not None}
+    if file is not None and tasks is not None:
+        raise ValueError("give the tasks by a file or by --tasks, not both")
+    if file is not None:
+        problem = read_problem(file)
+        return problem.replace(**numbers) if numbers else problem
+    if tasks is None:
+        raise ValueError("no tasks: give a problem file, or --tasks orthogonal:8 -n 50 -p 100 --noise 0.3")
+    for name in ("n", "p"):
+        if name not in numbers:
+            raise ValueError(f"-{name} is missing: with --tasks, give samples -n and parameters -p")
+    return parse_problem(parse_tasks(tasks) | numbers)
+
+
+@app.command()
+def predict(
+    file: ProblemFile = None,
+    *,
+    tasks: Tasks = None,
+    n: Samples = None,
+    p: Parameters = None,
+    noise: Noise = None,
+    unmodelled: Unmodelled = None,
+    as_json: AsJson = False,
+) -> None:
+    """Expected forgetting and generalization error, exactly.
+
+    Example: ebbing predict --tasks orthogonal:8 -n 50 -p 100 --noise 0.3
+    """
+    from ebbing import printing
+
+    expectation = expect(_problem(file, tasks, n, p, noise=noise, unmodelled=unmodelled))
+    if as_json:
+        print(printing.to_json("predict", printing.expectation_json(expectation)))
+    else:
+        printing.print_expectation(expectation, Console())
+
+
+@app.command()
+def simulate(
+    file: ProblemFile = None,
+    *,
+    tasks: Tasks = None,
+    n: Samples = None,
+    p: Parameters = None,
+    noise: Noise = None,
+    unmodelled: Unmodelled = None,
+    runs: Annotated[int, typer.Option(help="Independent runs.")] = 300,
+    seed: Annotated[int, typer.Option(help="Same seed, same runs.")] = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Learn random tasks many times, and compare with theory.
+
+    Example: ebbing simulate --tasks orthogonal:8 -n 50 -p 100 --noise 0.3 --runs 10000
+    """
+    from ebbing import printing
+    from ebbing.progress import progress_bar
+    from ebbing.simulation import simulate_metrics
+    from ebbing.theory import expectation_if_finite
+
+    problem = _problem(file, tasks, n, p, noise=noise, unmodelled=unmodelled)
+    with progress_bar("simulating") as report:
+        sample = simulate_metrics(problem, runs, seed, progress=report)
+    expectation = expectation_if_finite(problem)
+    if as_json:
+        print(printing.to_json("simulate", printing.sample_json(sample, seed, expectation)))
+    else:
+        printing.print_sample(sample, expectation, Console())
+
+
+@app.command("metrics")
+def metrics_command(
+    file: Annotated[Path, typer.Argument(help="CSV, JSON, npy or npz: rows after each task, columns on each task.")],
+    kind: Annotated[str, typer.Option(help="What the matrix holds: error or accuracy.")],
+    as_json: AsJson = False,
+) -> None:
+    """Every published metric of a matrix of errors or accuracies.
+
+    Example: ebbing metrics accuracies.csv --kind accuracy
+    """
+    from ebbing import printing
+    from ebbing.matrixfile import read_matrix
+
+    summary = metrics.summary(read_matrix(file), kind=kind)  # type: ignore[arg-type]  (checked there)
+    if as_json:
+        print(printing.to_json("metrics", printing.summary_json(summary)))
+    else:
+        printing.print_summary(summary, Console())
+
+
+@app.command()
+def reproduce(
+    targets: Annotated[
+        list[str] | None, typer.Argument(help="What to reproduce: fig1, claims; everything if none.")
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for figures, data and verdicts.")] = Path("results"),
+    as_json: AsJson = False,
+) -> None:
+    """Run the paper's figures, tables and claims, and print a verdict on each.
+
+    Example: ebbing reproduce fig1
+    """
+    from ebbing import printing
+    from ebbing.paper.reproduce import reproduce
+    from ebbing.progress import progress_bar
+
+    verdicts = reproduce(targets or [], out, progress_bar)
+    if as_json:
+        print(printing.to_json("reproduce", {"folder": str(out), "verdicts": [vars(verdict) for verdict in verdicts]}))
+    else:
+        printing.print_verdicts(verdicts, out, Console())
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    if version:
+        print(__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """Bad input ends with one line on standard error and status 2, never with a traceback."""
+    try:
+        app()
+    except (ValueError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
+        _fail(str(error), status=2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except OSError as error:
+        _fail(str(error), status=1)
+
+
+def _fail(message: str, status: int) -> None:
+    print(f"ebbing: {message}", file=sys.stderr)
+    sys.exit(status)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The paper, reproduced: one module per figure or table, and the claims."""

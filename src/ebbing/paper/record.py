@@ -1,0 +1,107 @@
+"""What a reproduction leaves behind: verdicts on claims, data with its provenance, and pictures."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One claim of the paper (or an erratum), what was run to check it, and what came out."""
+
+    claim: str
+    where: str
+    ran: str
+    result: str
+    holds: bool
+
+
+def provenance(config: Any, seconds: float) -> dict[str, Any]:
+    """Where a result comes from: code, settings, versions, machine."""
+    return {
+        "commit": _commit(),
+        "config": asdict(config),
+        "seconds": round(seconds, 3),
+        "when": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version()} | {name: _version(name) for name in ("ebbing", "numpy")},
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "command": " ".join(["ebbing", *sys.argv[1:]]),
+    }
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "not installed"
+
+
+def _commit() -> str | None:
+    """The checkout's commit, with "+changes" if files differ from it; None outside a checkout."""
+
+    def git(*arguments: str) -> str:
+        folder = Path(__file__).parent
+        return subprocess.run(
+            ["git", *arguments], cwd=folder, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """The whole file or, if interrupted, the file as it was."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
+    try:
+        unfinished.write_bytes(content.encode() if isinstance(content, str) else content)
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Indented JSON; arrays become lists."""
+    write_atomically(path, json.dumps(content, indent=1, default=_plain) + "\n")
+
+
+def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """Comma-separated, numbers in full precision."""
+    lines = [",".join(header), *(",".join(_cell(value) for value in row) for row in rows)]
+    write_atomically(path, "\n".join(lines) + "\n")
+
+
+def verdict_markdown(verdicts: Sequence[Verdict]) -> str:
+    """The table that `ebbing reproduce` writes."""
+    lines = ["| claim | where | what was run | result | verdict |", "|---|---|---|---|---|"]
+    for v in verdicts:
+        cells = (v.claim, v.where, v.ran, v.result, "holds" if v.holds else "**does not hold**")
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _cell(value: object) -> str:
+    text = repr(float(value)) if isinstance(value, float | np.floating) else str(value)
+    return f'"{text}"' if "," in text else text
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{type(value).__name__} is not JSON")

@@ -1,0 +1,230 @@
+"""Results as people read them (tables) and as programs read them (JSON, schema in docs/json.md)."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ebbing import metrics
+from ebbing.metrics import Summary
+from ebbing.paper.record import Verdict
+from ebbing.problem import Problem
+from ebbing.simulation import Estimate, MetricSample
+from ebbing.theory import Expectation, forward_transfer
+from ebbing.theory.rates import Rates
+
+_MOST_ROWS = 40
+
+
+# -------------------------------------------------------------------- JSON
+
+
+def to_json(command: str, content: dict[str, Any]) -> str:
+    """One object, tagged with its schema. JSON has no infinity and no NaN: they become "inf" and null.
+
+    >>> to_json("predict", {"std": math.inf})
+    '{"schema": "ebbing.predict/1", "std": "inf"}'
+    """
+    return json.dumps({"schema": f"ebbing.{command}/1"} | _plain(content), allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _plain(item) for key, item in value.items()}
+        case np.ndarray():
+            return _plain(value.tolist())
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case float() | np.floating():
+            return float(value) if math.isfinite(value) else None if math.isnan(value) else f"{value:g}"
+        case np.integer():
+            return int(value)
+    return value
+
+
+def problem_json(problem: Problem) -> dict[str, Any]:
+    """All that determines a problem."""
+    names = ("gram", "n", "p", "sigma", "unmodelled", "names")
+    return {"T": problem.T} | {name: getattr(problem, name) for name in names}
+
+
+def expectation_json(e: Expectation) -> dict[str, Any]:
+    """What `ebbing predict --json` says."""
+    several = e.problem.T > 1
+    transfer = forward_transfer(e.problem)
+    return {
+        "problem": problem_json(e.problem),
+        "forgetting": {"mean": e.forgetting, "std": e.forgetting_std} if several else None,
+        "generalization": {"mean": e.generalization, "std": e.generalization_std},
+        "terms": vars(e.terms),
+        "forgetting_curve": e.forgetting_curve if several else [],
+        "forward_transfer": vars(transfer),
+        "errors": e.errors,
+        "errors_std": e.errors_std,
+    }
+
+
+def sample_json(sample: MetricSample, seed: int, expectation: Expectation | None) -> dict[str, Any]:
+    """What `ebbing simulate --json` says; theory is null where the expectation is infinite."""
+
+    def one(name: str) -> dict[str, Any]:
+        estimate = Estimate.of(getattr(sample, name))
+        content: dict[str, Any] = vars(estimate) | {"theory": None, "theory_std": None, "z": None}
+        if expectation is not None:
+            mean, std = getattr(expectation, name), getattr(expectation, f"{name}_std")
+            content |= {"theory": mean, "theory_std": std, "z": z_score(estimate, mean)}
+        return content
+
+    return {
+        "problem": problem_json(sample.problem),
+        "runs": len(sample.generalization),
+        "seed": seed,
+        "forgetting": one("forgetting") if sample.problem.T > 1 else None,
+        "generalization": one("generalization"),
+        "mean_errors": sample.mean_errors,
+    }
+
+
+def summary_json(summary: Summary) -> dict[str, Any]:
+    """What `ebbing metrics --json` says; a metric that cannot be computed is null, with the reason."""
+    return {"kind": summary.kind, "tasks": summary.tasks, "metrics": summary.values, "missing": summary.reasons}
+
+
+# -------------------------------------------------------------------- tables
+
+
+def print_expectation(e: Expectation, console: Console) -> None:
+    """Forgetting and generalization error, where they come from, and what happens to each task."""
+    problem, terms = e.problem, e.terms
+    console.print(Text(describe(problem)))
+    columns = [(f"generalization error G_{problem.T}", e.generalization, e.generalization_std, "G")]
+    if problem.T > 1:
+        columns.insert(0, (f"forgetting F_{problem.T}", e.forgetting, e.forgetting_std, "F"))
+    table = _table("", *(column[0] for column in columns))
+    table.add_row("expected", *(f"{column[1]:.6g}" for column in columns), style="bold")
+    table.add_row("standard deviation of one run", *(f"{column[2]:.4g}" for column in columns))
+    for k, source in enumerate(("the initial model", "gaps between tasks", "noise"), start=1):
+        parts = (getattr(terms, f"{column[3]}{k}") for column in columns)
+        table.add_row(f"  from {source} (F{k}, G{k})", *(f"{part:.6g}" for part in parts))
+    console.print(table)
+    console.print()
+
+    transfer = forward_transfer(problem).difference
+    table = _table("task", "error before", "just learnt", "at the end", "lost", "forward transfer")
+    shown = [*range(min(problem.T, _MOST_ROWS - 1)), *([problem.T - 1] if problem.T >= _MOST_ROWS else [])]
+    for i in shown:
+        if i == problem.T - 1 and problem.T > _MOST_ROWS:
+            table.add_row(f"... {problem.T - _MOST_ROWS} more")
+        numbers = (e.errors[0, i], e.errors[i + 1, i], e.errors[-1, i], e.lost[-1, i], transfer[i])
+        table.add_row(Text(problem.names[i]), *(f"{x:.4g}" for x in numbers))
+    console.print(table)
+    _note(
+        "Errors are squared distances to a task's ground truth. Lost: error at the end minus error just learnt. "
+        "Forward transfer: error just learnt minus error when learnt alone; negative means that earlier tasks help.",
+        console,
+    )
+
+
+def print_sample(sample: MetricSample, expectation: Expectation | None, console: Console) -> None:
+    """Sample means with standard errors beside theory."""
+    runs, T = len(sample.generalization), sample.problem.T
+    console.print(Text(f"{describe(sample.problem)}; {runs:,} run{'s' * (runs > 1)}"))
+    labels = {"forgetting": f"forgetting F_{T}", "generalization": f"generalization error G_{T}"}
+    if T < 2:
+        del labels["forgetting"]
+    estimates = [Estimate.of(getattr(sample, name)) for name in labels]
+    table = _table("", *labels.values())
+    table.add_row("mean", *(f"{estimate.mean:.6g}" for estimate in estimates), style="bold")
+    table.add_row("its standard error", *(f"{estimate.standard_error:.2g}" for estimate in estimates))
+    table.add_row("standard deviation of one run", *(f"{estimate.std:.4g}" for estimate in estimates))
+    if expectation is None:
+        table.add_row("theory", *("infinite" for _ in labels))
+    else:
+        means = [getattr(expectation, name) for name in labels]
+        table.add_row("theory", *(f"{mean:.6g}" for mean in means), style="bold")
+        table.add_row("theory's standard deviation", *(f"{getattr(expectation, name + '_std'):.4g}" for name in labels))
+        scores = (z_score(estimate, mean) for estimate, mean in zip(estimates, means, strict=True))
+        table.add_row("z, in standard errors", *(f"{z:+.2f}" for z in scores))
+    console.print(table)
+    if expectation is None or not math.isfinite(expectation.generalization_std):
+        _note("The variance is infinite here: standard errors and z are not to be trusted.", console)
+
+
+def print_summary(summary: Summary, console: Console) -> None:
+    """Every metric with its formula, or why it cannot be had."""
+    what = {"error": "errors", "accuracy": "accuracies"}[summary.kind]
+    console.print(Text(f"{summary.tasks} tasks, {what}; results in the unit of the matrix"))
+    table = _table("metric", "value", "", left=(0, 2))
+    for name, value in summary.values.items():
+        if value is None:
+            table.add_row(name, "-", Text(summary.reasons[name]), style="dim")
+        else:
+            table.add_row(name, " ".join(f"{x:.5g}" for x in np.atleast_1d(value)), Text(_formula(name)))
+    console.print(table)
+    _note("Which framework calls which of them what: docs/metrics.md", console)
+
+
+def _formula(name: str) -> str:
+    return (getattr(metrics, name).__doc__ or "").splitlines()[0]
+
+
+def print_verdicts(verdicts: Sequence[Verdict], folder: Path, console: Console) -> None:
+    """Each claim, with what was run and what came out."""
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    for v in verdicts:
+        mark = Text("holds", "green") if v.holds else Text("FAILS", "bold red")
+        table.add_row(mark, Text.assemble((v.where, "bold"), f": {v.claim}"))
+        table.add_row("", Text(f"{v.ran} -> {v.result}", "dim"))
+    console.print(table)
+    holding = sum(v.holds for v in verdicts)
+    console.print(Text(f"\n{holding} of {len(verdicts)} claims hold. Figures, data and verdicts: {folder}/", "bold"))
+
+
+def describe(problem: Problem) -> str:
+    """One line.
+
+    >>> describe(Problem.orthogonal(T=8, n=50, p=100, sigma=0.3))
+    '8 tasks, n=50, p=100, noise 0.3: overparameterized, r = 0.5'
+    """
+    over = problem.n < problem.p
+    regime = "overparameterized" if over.all() else "underparameterized" if not over.any() else "both regimes"
+    r = Rates.of(problem).keep
+    ratio = f", r = {r[0]:.4g}" if over.all() and np.all(r == r[0]) else ""
+    tasks = f"{problem.T} task{'s' * (problem.T > 1)}"
+    noise = np.sqrt(problem.noise_variance)
+    return f"{tasks}, n={_span(problem.n)}, p={problem.p}, noise {_span(noise)}: {regime}{ratio}"
+
+
+def z_score(estimate: Estimate, mean: float) -> float:
+    """Distance of a sample's mean from theory in standard errors; 0 if both agree without any spread."""
+    difference = estimate.mean - mean
+    if estimate.standard_error > 0:
+        return difference / estimate.standard_error
+    return (
+        0.0 if math.isclose(estimate.mean, mean, rel_tol=1e-9, abs_tol=1e-12) else math.copysign(math.inf, difference)
+    )
+
+
+def _span(values: Iterable[float]) -> str:
+    low, high = min(values), max(values)
+    return f"{low:g}" if low == high else f"{low:g}..{high:g}"
+
+
+def _note(text: str, console: Console) -> None:
+    console.print(Text(text, style="dim"))
+
+
+def _table(*headers: str, left: Sequence[int] = (0,)) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for i, header in enumerate(headers):
+        table.add_column(header, justify="left" if i in left else "right")
+    return table
