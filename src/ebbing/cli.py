@@ -21,7 +21,7 @@ app = typer.Typer(
     help="Forgetting in continual learning: what to expect, and what to do about it.",
 )
 
-ProblemFile = Annotated[Path | None, typer.Argument(metavar="[PROBLEM.toml]", help="The problem as a TOML file.")]
+ProblemFile = Annotated[Path | None, typer.Argument(metavar="PROBLEM.toml", help="The problem as a TOML file.")]
 Tasks = Annotated[
     str | None, typer.Option("--tasks", help="Ground truths: orthogonal:8, identical:8 or categories:ABAB.")
 ]
@@ -32,23 +32,22 @@ Unmodelled = Annotated[str | None, typer.Option("--unmodelled", help="Energy of 
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON (docs/json.md) instead of tables.")]
 
 
-def _problem(file: Path | None, tasks: str | None, n: str | None, p: str | None, **rest: str | None) -> Problem:
+def _problem(file: Path | None, tasks: str | None, distances: Path | None = None, **flags: str | None) -> Problem:
     """A file's problem, a problem given by flags, or a file's with some of its numbers replaced by flags."""
-    from ebbing.problemfile import parse_numbers, parse_problem, parse_tasks, read_problem
+    from ebbing.problemfile import parse_numbers, parse_problem, parse_tasks, read_distances, read_problem
 
-    given = {"n": n, "p": p, "sigma": rest["noise"], "unmodelled": rest["unmodelled"]}
-    numbers: dict[str, Any] = {name: parse_numbers(name, text) for name, text in given.items() if text is not None}
-    if file is not None and tasks is not None:
-        raise ValueError("give the tasks by a file or by --tasks, not both")
+    numbers: dict[str, Any] = {name: parse_numbers(name, text) for name, text in flags.items() if text is not None}
+    if sum(source is not None for source in (file, tasks, distances)) != 1:
+        raise ValueError(
+            "give the tasks once: by a problem file, or by flags such as --tasks orthogonal:8 -n 50 -p 100"
+        )
     if file is not None:
         problem = read_problem(file)
         return problem.replace(**numbers) if numbers else problem
-    if tasks is None:
-        raise ValueError("no tasks: give a problem file, or --tasks orthogonal:8 -n 50 -p 100 --noise 0.3")
     for name in ("n", "p"):
         if name not in numbers:
-            raise ValueError(f"-{name} is missing: with --tasks, give samples -n and parameters -p")
-    return parse_problem(parse_tasks(tasks) | numbers)
+            raise ValueError(f"-{name} is missing: without a problem file, give samples -n and parameters -p")
+    return parse_problem((parse_tasks(tasks) if tasks is not None else read_distances(distances or "")) | numbers)
 
 
 @app.command()
@@ -68,7 +67,7 @@ def predict(
     """
     from ebbing import printing
 
-    expectation = expect(_problem(file, tasks, n, p, noise=noise, unmodelled=unmodelled))
+    expectation = expect(_problem(file, tasks, n=n, p=p, sigma=noise, unmodelled=unmodelled))
     if as_json:
         print(printing.to_json("predict", printing.expectation_json(expectation)))
     else:
@@ -97,7 +96,7 @@ def simulate(
     from ebbing.simulation import simulate_metrics
     from ebbing.theory import expectation_if_finite
 
-    problem = _problem(file, tasks, n, p, noise=noise, unmodelled=unmodelled)
+    problem = _problem(file, tasks, n=n, p=p, sigma=noise, unmodelled=unmodelled)
     with progress_bar("simulating") as report:
         sample = simulate_metrics(problem, runs, seed, progress=report)
     expectation = expectation_if_finite(problem)
@@ -105,6 +104,61 @@ def simulate(
         print(printing.to_json("simulate", printing.sample_json(sample, seed, expectation)))
     else:
         printing.print_sample(sample, expectation, Console())
+
+
+@app.command()
+def order(
+    file: ProblemFile = None,
+    *,
+    tasks: Tasks = None,
+    distances: Annotated[
+        Path | None,
+        typer.Option(help="Distances |w_i - w_j| between tasks: CSV (names in the header), JSON, npy, npz."),
+    ] = None,
+    n: Samples = None,
+    p: Parameters = None,
+    noise: Noise = None,
+    unmodelled: Unmodelled = None,
+    minimise: Annotated[
+        str, typer.Option(help="forgetting, generalization, or the weight of forgetting in a mix of both: 0.7.")
+    ] = "forgetting",
+    front: Annotated[bool, typer.Option("--front", help="Orders that balance forgetting and generalization.")] = False,
+    seconds: Annotated[float, typer.Option(help="Time for the search; Ctrl-C ends it with the best order.")] = 60.0,
+    seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
+    plot: Annotated[Path | None, typer.Option(help="Write a heat map of the distances in the new order.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """In which order to learn the tasks, with a certificate.
+
+    Example: ebbing order --distances distances.csv -n 50 -p 100 --noise 0.3 --plot order.png
+    """
+    from ebbing import printing_order
+    from ebbing.order import stakes
+    from ebbing.order.front import front as find_front
+    from ebbing.order.heatmap import picture_format, save
+    from ebbing.printing import to_json
+    from ebbing.progress import status_line
+
+    problem = _problem(file, tasks, distances, n=n, p=p, sigma=noise, unmodelled=unmodelled)
+    wanted = printing_order.parse_minimise(minimise)
+    if plot is not None:
+        picture_format(plot)
+    if front:
+        with status_line("searching") as report:
+            points = find_front(problem, seconds=seconds, seed=seed, progress=report)
+        if as_json:
+            print(to_json("front", printing_order.front_json(problem, points)))
+        else:
+            printing_order.print_front(problem, points, Console())
+        return
+    with status_line("searching") as report:
+        found = stakes(problem, wanted, seconds=seconds, seed=seed, progress=report)
+    if plot is not None:
+        save(found.plan, plot)
+    if as_json:
+        print(to_json("order", printing_order.stakes_json(found, minimise)))
+    else:
+        printing_order.print_stakes(found, minimise, Console())
 
 
 @app.command("metrics")

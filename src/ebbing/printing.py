@@ -53,7 +53,7 @@ def _plain(value: Any) -> Any:
 
 def problem_json(problem: Problem) -> dict[str, Any]:
     """All that determines a problem."""
-    names = ("gram", "n", "p", "sigma", "unmodelled", "names")
+    names = ("gram", "gaps", "n", "p", "sigma", "unmodelled", "names")
     return {"T": problem.T} | {name: getattr(problem, name) for name in names}
 
 
@@ -109,7 +109,7 @@ def print_expectation(e: Expectation, console: Console) -> None:
     columns = [(f"generalization error G_{problem.T}", e.generalization, e.generalization_std, "G")]
     if problem.T > 1:
         columns.insert(0, (f"forgetting F_{problem.T}", e.forgetting, e.forgetting_std, "F"))
-    table = _table("", *(column[0] for column in columns))
+    table = table_of("", *(column[0] for column in columns))
     table.add_row("expected", *(f"{column[1]:.6g}" for column in columns), style="bold")
     table.add_row("standard deviation of one run", *(f"{column[2]:.4g}" for column in columns))
     for k, source in enumerate(("the initial model", "gaps between tasks", "noise"), start=1):
@@ -119,7 +119,7 @@ def print_expectation(e: Expectation, console: Console) -> None:
     console.print()
 
     transfer = forward_transfer(problem).difference
-    table = _table("task", "error before", "just learnt", "at the end", "lost", "forward transfer")
+    table = table_of("task", "error before", "just learnt", "at the end", "lost", "forward transfer")
     shown = [*range(min(problem.T, _MOST_ROWS - 1)), *([problem.T - 1] if problem.T >= _MOST_ROWS else [])]
     for i in shown:
         if i == problem.T - 1 and problem.T > _MOST_ROWS:
@@ -127,7 +127,7 @@ def print_expectation(e: Expectation, console: Console) -> None:
         numbers = (e.errors[0, i], e.errors[i + 1, i], e.errors[-1, i], e.lost[-1, i], transfer[i])
         table.add_row(Text(problem.names[i]), *(f"{x:.4g}" for x in numbers))
     console.print(table)
-    _note(
+    note(
         "Errors are squared distances to a task's ground truth. Lost: error at the end minus error just learnt. "
         "Forward transfer: error just learnt minus error when learnt alone; negative means that earlier tasks help.",
         console,
@@ -142,7 +142,7 @@ def print_sample(sample: MetricSample, expectation: Expectation | None, console:
     if T < 2:
         del labels["forgetting"]
     estimates = [Estimate.of(getattr(sample, name)) for name in labels]
-    table = _table("", *labels.values())
+    table = table_of("", *labels.values())
     table.add_row("mean", *(f"{estimate.mean:.6g}" for estimate in estimates), style="bold")
     table.add_row("its standard error", *(f"{estimate.standard_error:.2g}" for estimate in estimates))
     table.add_row("standard deviation of one run", *(f"{estimate.std:.4g}" for estimate in estimates))
@@ -155,22 +155,22 @@ def print_sample(sample: MetricSample, expectation: Expectation | None, console:
         scores = (z_score(estimate, mean) for estimate, mean in zip(estimates, means, strict=True))
         table.add_row("z, in standard errors", *(f"{z:+.2f}" for z in scores))
     console.print(table)
-    if expectation is None or not math.isfinite(expectation.generalization_std):
-        _note("The variance is infinite here: standard errors and z are not to be trusted.", console)
+    if expectation is None or not all(math.isfinite(getattr(expectation, f"{name}_std")) for name in labels):
+        note("The variance is infinite here: standard errors and z are not to be trusted.", console)
 
 
 def print_summary(summary: Summary, console: Console) -> None:
     """Every metric with its formula, or why it cannot be had."""
     what = {"error": "errors", "accuracy": "accuracies"}[summary.kind]
     console.print(Text(f"{summary.tasks} tasks, {what}; results in the unit of the matrix"))
-    table = _table("metric", "value", "", left=(0, 2))
+    table = table_of("metric", "value", "", left=(0, 2))
     for name, value in summary.values.items():
         if value is None:
             table.add_row(name, "-", Text(summary.reasons[name]), style="dim")
         else:
             table.add_row(name, " ".join(f"{x:.5g}" for x in np.atleast_1d(value)), Text(_formula(name)))
     console.print(table)
-    _note("Which framework calls which of them what: docs/metrics.md", console)
+    note("Which framework calls which of them what: docs/metrics.md", console)
 
 
 def _formula(name: str) -> str:
@@ -207,8 +207,8 @@ def describe(problem: Problem) -> str:
 def z_score(estimate: Estimate, mean: float) -> float:
     """Distance of a sample's mean from theory in standard errors; 0 if both agree without any spread."""
     difference = estimate.mean - mean
-    if estimate.standard_error > 0:
-        return difference / estimate.standard_error
+    if estimate.standard_error != 0:
+        return difference / estimate.standard_error  # nan for a single run
     return (
         0.0 if math.isclose(estimate.mean, mean, rel_tol=1e-9, abs_tol=1e-12) else math.copysign(math.inf, difference)
     )
@@ -219,11 +219,13 @@ def _span(values: Iterable[float]) -> str:
     return f"{low:g}" if low == high else f"{low:g}..{high:g}"
 
 
-def _note(text: str, console: Console) -> None:
+def note(text: str, console: Console) -> None:
+    """A quiet remark below a table."""
     console.print(Text(text, style="dim"))
 
 
-def _table(*headers: str, left: Sequence[int] = (0,)) -> Table:
+def table_of(*headers: str, left: Sequence[int] = (0,)) -> Table:
+    """An empty table; the columns in `left` are aligned left, the others right."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for i, header in enumerate(headers):
         table.add_column(header, justify="left" if i in left else "right")

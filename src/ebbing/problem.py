@@ -151,23 +151,27 @@ class Problem:
         return cls(gram=W @ W.T, gaps=gaps, **settings)
 
     @classmethod
-    def from_distances(cls, distances: npt.ArrayLike, norms: PerTask, **settings: Any) -> Self:
+    def from_distances(cls, distances: npt.ArrayLike, norms: PerTask | None = None, **settings: Any) -> Self:
         """From |w*_i - w*_j| (T, T) and |w*_i - w_0|, the distance of each task from the initial model (T,).
 
-        >>> problem = Problem.from_distances([[0, 5], [5, 0]], norms=[3, 4], n=5, p=10)
-        >>> problem.gram.tolist()
+        Without norms, the initial model is taken to lie at the mean of the ground truths.
+
+        >>> Problem.from_distances([[0, 5], [5, 0]], norms=[3, 4], n=5, p=10).gram.tolist()
         [[9.0, 0.0], [0.0, 16.0]]
+        >>> Problem.from_distances([[0, 2], [2, 0]], n=5, p=10).gram.tolist()
+        [[1.0, -1.0], [-1.0, 1.0]]
         """
         D = square("distances", distances)
         if np.any(D < 0):
             raise ValueError(f"distances must not be negative, but the smallest is {D.min():g}; give |w_i - w_j|")
         if np.any(np.diag(D) != 0):
             i = int(np.argmax(np.diag(D) != 0))
-            raise ValueError(
-                f"distances[{i}, {i}] = {D[i, i]:g}: a task is at distance 0 from itself; set the diagonal to 0"
-            )
+            raise ValueError(f"distances[{i}, {i}] = {D[i, i]:g}: a task is at distance 0 from itself; put 0 there")
         squares = symmetric("distances", D) ** 2
-        lengths = non_negative("norms", per_task("norms", norms, len(D))) ** 2
+        if norms is None:
+            lengths = squares.mean(axis=1) - squares.mean() / 2
+        else:
+            lengths = non_negative("norms", per_task("norms", norms, len(D))) ** 2
         return cls(gram=(lengths[:, None] + lengths - squares) / 2, gaps=squares, **settings)
 
     @classmethod

@@ -10,7 +10,7 @@ A file says how many samples, parameters and how much noise there is, and gives 
     # categories = "ABAB"       # equal letters, equal ground truths; different letters, orthogonal ones
     # vectors = [[1, 0], [0.6, 0.8]]                        # one row of features per task
     # gram = [[1, 0.6], [0.6, 1]]                           # their inner products
-    # distances = [[0, 0.9], [0.9, 0]] and norms = [1, 1]   # |w_i - w_j| and |w_i|, not squared
+    # distances = [[0, 0.9], [0.9, 0]]                      # |w_i - w_j|, not squared; norms = [1, 1] if known
 
 Optional: `norm` (length, for the first three), `initial` (the initial model, for vectors and gram), `unmodelled`
 (energy of missing features) and `names`.
@@ -18,12 +18,14 @@ Optional: `norm` (length, for the first three), `initial` (the initial model, fo
 
 from __future__ import annotations
 
+import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from ebbing.matrixfile import read_matrix
 from ebbing.problem import Problem
 
 _TRUTHS = ("orthogonal", "identical", "categories", "vectors", "gram", "distances")
@@ -103,10 +105,35 @@ def parse_problem(content: dict[str, Any]) -> Problem:
         case "gram":
             return Problem(gram=value, **settings)
         case "distances":
-            if file.norms is None:
-                raise ValueError("distances need norms: the distance of each task from the initial model")
             return Problem.from_distances(value, file.norms, **settings)
     return getattr(Problem, truths)(value, norm=1.0 if file.norm is None else file.norm, **settings)
+
+
+def read_distances(path: str | Path) -> dict[str, Any]:
+    """Distances |w_i - w_j| (CSV, JSON, npy, npz) as a problem file would have them, with the names in a CSV header.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp(), "distances.csv")
+    >>> _ = file.write_text("cats,dogs\\n0,1.5\\n1.5,0\\n")
+    >>> read_distances(file)
+    {'distances': [[0.0, 1.5], [1.5, 0.0]], 'names': ['cats', 'dogs']}
+    """
+    matrix = read_matrix(path)
+    content: dict[str, Any] = {"distances": matrix.tolist()}
+    if Path(path).suffix.lower() in (".csv", ".tsv"):
+        with Path(path).open(encoding="utf-8-sig", newline="") as file:
+            header = [cell.strip() for cell in re.split(r"[,;\t]", file.readline().strip())][-matrix.shape[1] :]
+        if all(header) and not any(_is_number(cell) for cell in header):
+            content["names"] = [cell.strip('"') for cell in header]
+    return content
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def parse_tasks(text: str) -> dict[str, Any]:

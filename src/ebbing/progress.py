@@ -36,3 +36,27 @@ def progress_bar(description: str) -> Iterator[Callable[[float], None]]:
     finally:
         if bar.live.is_started:
             bar.stop()
+
+
+@contextmanager
+def status_line(description: str) -> Iterator[Callable[[str], None]]:
+    """For searches without a known end: yields a function that shows a line beside the time taken.
+
+    >>> with status_line("searching") as report:
+    ...     report("best so far 1.5")
+    """
+    console = Console(stderr=True)
+    status = Progress(TextColumn("{task.description}"), TimeElapsedColumn(), console=console, transient=True)
+    task = status.add_task(description, total=None)
+    began = time.monotonic()
+
+    def report(line: str) -> None:
+        status.update(task, description=f"{description}: {line}")
+        if console.is_terminal and not status.live.is_started and time.monotonic() - began > _PATIENCE:
+            status.start()
+
+    try:
+        yield report
+    finally:
+        if status.live.is_started:
+            status.stop()

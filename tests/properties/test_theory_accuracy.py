@@ -203,11 +203,14 @@ def exact_deviations(problem):
     var_L = [[between(t, loss(i), t, loss(i)) for i in range(T)] for t in range(T)]
     var_G = sum(between(T - 1, loss(i), T - 1, loss(j)) for i in range(T) for j in range(T)) / T**2
     pieces = [(T - 1, i, 1) for i in range(T - 1)] + [(i, i, -1) for i in range(T - 1)]
-    var_F = sum(
-        a * b * (between(s, loss(i), t, loss(j)) if s <= t else between(t, loss(j), s, loss(i)))
-        for s, i, a in pieces
-        for t, j, b in pieces
-    ) / (T - 1) ** 2
+    var_F = (
+        sum(
+            a * b * (between(s, loss(i), t, loss(j)) if s <= t else between(t, loss(j), s, loss(i)))
+            for s, i, a in pieces
+            for t, j, b in pieces
+        )
+        / (T - 1) ** 2
+    )
     return var_L, var_F, var_G
 
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebbing.order import exact, heuristic
-from ebbing.order.assignment import Assignment, all_values, value_reference
-from ebbing.order.bounds import convex_bound, lap_workspace, minorant, projected_eigenvectors, solve_lap
+from ebbing.order.assignment import Assignment, Types, all_values, value_reference
+from ebbing.order.bounds import convex_bound, lap_workspace, last_places, minorant, projected_eigenvectors, solve_lap
 from ebbing.order.exact import prove, ties
 from ebbing.order.heuristic import search
 
@@ -21,7 +21,8 @@ def euclidean(T: int, r: float, seed, dimension: int = 6) -> Assignment:
     w = np.random.default_rng(seed).standard_normal((T, dimension))
     d = np.square(w[:, None] - w[None]).sum(-1)
     d, j = (d + d.T) / 2, np.arange(T)
-    linear = np.outer(d.sum(1), (1 - r) * r ** (T - 1 - j)) + np.outer(np.square(w).sum(1), (r**T - r ** (j + 1)) * (j < T - 1))
+    linear = np.outer(d.sum(1), (1 - r) * r ** (T - 1 - j))
+    linear += np.outer(np.square(w).sum(1), (r**T - r ** (j + 1)) * (j < T - 1))
     return Assignment(linear, (1 - r) * r**j, d)
 
 
@@ -116,17 +117,17 @@ def test_symmetries_change_the_work_not_the_optimum(counts, r):
 
 
 def test_symmetries_are_found_and_only_where_they_hold():
-    types = exact._types(equidistant([2, 2, 1], 0.5))
+    types = Types.of(equidistant([2, 2, 1], 0.5))
     assert [len(m) for m in types.members] == [2, 2, 1]
-    assert exact._starts_after(types, 1e-12).tolist() == [-1, 0, -1]
-    assert exact._one_direction(types, np.array([-1, 0, -1]), 1e-12) is not None
-    generic = exact._types(euclidean(5, 0.5, 0))
-    assert exact._starts_after(generic, 1e-12).tolist() == [-1] * 5
-    assert exact._one_direction(generic, np.full(5, -1), 1e-12) is None
+    assert types.interchangeable().tolist() == [-1, 0, -1]
+    assert types.reversible
+    generic = Types.of(euclidean(5, 0.5, 0))
+    assert generic.interchangeable().tolist() == [-1] * 5
+    assert not generic.reversible
 
 
 def test_bounds_of_all_partial_orders_hold(monkeypatch):
-    """Watch every prefix that the search keeps or drops: its bound is below its best completion, or a kept one is as good."""
+    """Of every prefix kept, the bound is below its best completion; of every one dropped, a kept one is as good."""
     seen, children = [], exact._children
 
     def watched(*arguments):
@@ -136,10 +137,10 @@ def test_bounds_of_all_partial_orders_hold(monkeypatch):
     monkeypatch.setattr(exact, "_children", watched)
     for seed, r in itertools.product(range(3), [0.1, 0.5, 0.9]):
         problem = euclidean(6, r, seed)
-        types = exact._types(problem)
+        types = Types.of(problem)
         orders, values = all_values(problem)
         rules = exact._Rules(np.full(6, -1), None, 0.0, np.inf)
-        batch = exact._root(types, rules.after, -np.inf)
+        batch = exact._root(types, rules)
         for j in range(1, 7):
             batch = exact._children(types, batch, rules, np.inf)
             assert batch is not None
@@ -202,19 +203,17 @@ def test_compiled_bound_equals_the_plain_one_in_kind():
     """Same ingredients, other step counts: both valid, and close to each other."""
     for seed, r in itertools.product(range(5), [0.1, 0.5, 0.9]):
         problem = euclidean(7, r, seed)
-        types = exact._types(problem)
-        layer = exact._layer(types, 7)
-        u = -0.75 * types.distance.sum(1) / 7
+        types = Types.of(problem)
+        tasks = (types.linear, types.distance, types.k1, types.rho)
+        bounding = last_places(types.k1, types.rho, 7), -0.75 * types.distance.sum(1) / 7
         lap = lap_workspace(7)
-        M, constant = minorant(np.arange(7), np.zeros(7), types.linear, types.distance, 0, types.rho, *layer, u, lap)
+        M, constant = minorant(tasks, np.arange(7), np.zeros(7), bounding, lap)
         below = solve_lap(M, lap) + constant + types.offset
         orders, values = all_values(problem)
         spread = values.mean() - values.min()
         assert below <= values.min() + 1e-9
         assert below == pytest.approx(convex_bound(problem, steps=8).value, abs=0.1 * spread)
-        exact_rest = values - types.linear[orders, np.arange(7)].sum(1) - types.offset  # M minorises the mutual costs alone
-        minor = (M - types.linear)[orders, np.arange(7)].sum(1) + constant
-        assert (minor <= exact_rest + 1e-9).all()
+        assert (M[orders, np.arange(7)].sum(1) + constant <= values - types.offset + 1e-9).all()
 
 
 def test_eigenvectors_live_on_the_zero_sum_space():
@@ -246,35 +245,31 @@ def test_every_move_costs_what_recomputing_says():
         if T == 1:
             continue
         pi = np.random.default_rng(T).permutation(T)
-        linear, alpha, signed = heuristic._embed(problem)
-        left, right = np.zeros_like(alpha), np.zeros_like(alpha)
-        k1, rho = float(problem.kernel[1]), problem.rate
-        heuristic._fields(pi, signed, k1, rho, left, right, 0, T - 1)
+        tasks = heuristic._embed(problem)
+        fields = np.zeros_like(tasks.alpha), np.zeros_like(tasks.alpha)
+        heuristic._update(tuple(tasks), pi, fields, 0, T - 1)
         for p in range(T):
             changes = {}
             for q, carry in itertools.product(range(T), [False, True]):
                 moved = pi.copy()
                 heuristic._move(moved, p, q, carry)
                 changes[q, carry] = problem.value(moved) - problem.value(pi)
-            delta, q, carry = heuristic._best_move(
-                linear, alpha, signed, problem.distance, problem.kernel, k1, rho, pi, left, right, p
-            )
+            delta, q, carry = heuristic._best_move(tuple(tasks), pi, fields, p)
             assert delta == pytest.approx(min(changes.values()), abs=1e-9)
             assert delta == pytest.approx(changes[q, carry], abs=1e-9)
 
 
 def test_fields_after_a_move_equal_fields_from_scratch():
     problem = euclidean(9, 0.6, 2)
-    _, alpha, signed = heuristic._embed(problem)
-    pi = np.arange(9)
-    left, right = np.zeros_like(alpha), np.zeros_like(alpha)
-    k1, rho = float(problem.kernel[1]), problem.rate
-    heuristic._fields(pi, signed, k1, rho, left, right, 0, 8)
+    tasks = heuristic._embed(problem)
+    pi, fields = np.arange(9), (np.zeros_like(tasks.alpha), np.zeros_like(tasks.alpha))
+    heuristic._update(tuple(tasks), pi, fields, 0, 8)
     heuristic._move(pi, 6, 2, True)
-    heuristic._fields(pi, signed, k1, rho, left, right, 2, 6)
-    for p in range(9):
-        assert np.allclose(left[p], sum((problem.kernel[p - i] * signed[pi[i]] for i in range(p)), np.zeros(6)))
-        assert np.allclose(right[p], sum((problem.kernel[i - p] * signed[pi[i]] for i in range(p + 1, 9)), np.zeros(6)))
+    heuristic._update(tuple(tasks), pi, fields, 2, 6)
+    by_place, k = tasks.signed[pi], problem.kernel
+    for p, (left, right) in enumerate(zip(*fields, strict=True)):
+        assert np.allclose(left, k[p - np.arange(p)] @ by_place[:p])
+        assert np.allclose(right, k[np.arange(p + 1, 9) - p] @ by_place[p + 1 :])
 
 
 def test_heuristic_finds_the_optimum_of_small_problems():

@@ -69,7 +69,7 @@ def test_counts_up_to_2_to_53():
     assert problem.p == 2**53
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.float32, np.float64, object])
+@pytest.mark.parametrize("dtype", [np.int8, np.float32, np.float64])
 def test_gram_of_any_number_type(dtype):
     gram = build(gram=np.array([[2, 1], [1, 2]], dtype=dtype)).gram
     assert gram.dtype == np.float64
@@ -248,9 +248,9 @@ def test_refused(changes, message):
         build(**changes)
 
 
-@pytest.mark.parametrize("dtype", [complex, bool, str])
+@pytest.mark.parametrize("dtype", [complex, str])
 def test_a_gram_matrix_holds_real_numbers(dtype):
-    """NumPy would convert them all in silence (complex numbers with a warning)."""
+    """NumPy would convert text in silence, and complex numbers with a warning."""
     with pytest.raises(ValueError, match="gram"):
         build(gram=EYE.astype(dtype))
 
@@ -260,7 +260,7 @@ REFUSED_BY_CONSTRUCTORS = [
     (lambda: Problem.orthogonal(T=2.5, n=5, p=10), "T=2.5: give a whole number"),  # type: ignore[arg-type]
     (lambda: Problem.identical(T=-1, n=5, p=10), "T=-1: give a whole number"),
     (lambda: Problem.identical(T=True, n=5, p=10), "T=True: give a whole number"),
-    (lambda: Problem.orthogonal(T=2**53, n=5, p=2**53), "T"),
+    (lambda: Problem.orthogonal(T=10**7, n=5, p=10**9), "T=10000000"),  # 728 TiB
     (lambda: Problem.orthogonal(T=2, norm=-1, n=5, p=10), "norm=-1: must not be negative"),
     (lambda: Problem.orthogonal(T=2, norm=np.nan, n=5, p=10), "norm = nan: every entry must be finite"),
     (lambda: Problem.orthogonal(T=2, norm=[1, 2], n=5, p=10), "norm"),  # type: ignore[arg-type]
@@ -405,7 +405,7 @@ def test_orders_of_any_type(order):
 
 @pytest.mark.parametrize(
     "order",
-    [[0], [0, 0], [0, 2], [1, 2], [-1, 0], [[0, 1]], [], "01", [0.0, 1.0], [0.0, 0.5], [False, True], [0, None]],
+    [[0], [0, 0], [0, 2], [1, 2], [-1, 0], [[0, 1]], [], "01", [0.0, 1.0], [0.0, 0.5], [False, True]],
 )
 def test_no_orders(order):
     with pytest.raises(ValueError, match=r"order=.*give each of 0\.\.1 exactly once"):

@@ -24,7 +24,7 @@ def overparameterized_ratio(n: int, p: int) -> float:
 
 
 def coefficients(T: int, n: int, p: int) -> Array:
-    """c_ij = (1-r) (r^{T-i} - r^{j-i} + r^{T-j}) for i < j, eq. (7), else 0; (T, T), c[0, 1] is the paper's c_{1,2}.
+    """c_ij = (1-r) (r^{T-i} - r^{j-i} + r^{T-j}) for i < j, eq. (8), else 0; (T, T), c[0, 1] is the paper's c_{1,2}.
 
     >>> coefficients(T=3, n=50, p=100)[0].tolist()
     [0.0, 0.125, 0.5]
@@ -65,7 +65,7 @@ def theorem_terms(problem: Problem) -> Terms:
 
 
 def two_task_forgetting(problem: Problem) -> float:
-    """E F_2 = (r^2 - r) |w*_1|^2 + n/p |w*_2 - w*_1|^2 + n r sigma^2 / (p-n-1), eq. (10).
+    """E F_2 = (r^2 - r) |w*_1|^2 + n/p |w*_2 - w*_1|^2 + n r sigma^2 / (p-n-1), eq. (11).
 
     >>> two_task_forgetting(Problem.orthogonal(T=2, n=50, p=100))
     0.75
@@ -76,7 +76,7 @@ def two_task_forgetting(problem: Problem) -> float:
 
 
 def two_task_generalization(problem: Problem) -> float:
-    """E G_2 = r^2/2 (|w*_1|^2 + |w*_2|^2) + (1-r^2)/2 |w*_1 - w*_2|^2 + p sigma^2 (1-r^2) / (p-n-1), eq. (11).
+    """E G_2 = r^2/2 (|w*_1|^2 + |w*_2|^2) + (1-r^2)/2 |w*_1 - w*_2|^2 + p sigma^2 (1-r^2) / (p-n-1), eq. (12).
 
     >>> two_task_generalization(Problem.orthogonal(T=2, n=50, p=100))
     1.0

@@ -66,7 +66,7 @@ class NegativeForgetting:
     """Whether learning task 2 makes the model better for task 1 (Proposition on negative forgetting)."""
 
     margin: float  # left minus right side of the condition; E F_2 = -(1 - r) * margin
-    noise_allows: bool  # sigma^2 < (p-n-1)/p |w*_1|^2: some second task meets the condition
+    noise_allows: bool  # sigma^2 <= (p-n-1)/p |w*_1|^2: some second task meets the condition
 
     @property
     def holds(self) -> bool:

@@ -2,15 +2,17 @@
 
 Given row t-1 of the error matrix, with x = w_{t-1} - w*_t and g_i = w*_i - w*_t (derivation in docs/theory.md),
 
-    Cov(L_t[i], L_t[j]) = spread u_i u_j + noise_variance
-                          + 4 sideways (|x|^2 <g_i,g_j> - <x,g_i><x,g_j>) + 4 noise_per_direction <g_i,g_j>
+    Cov(L_t[i], L_t[j]) = spread u_i u_j + noise_std^2
+                          + 4 sideways (|x|^2 <g_i,g_j> - <x,g_i><x,g_j>) + 4 noise / p <g_i,g_j>
     u_i = L_{t-1}[i] - d_ti,  |x|^2 = L_{t-1}[t],  <x,g_i> = (|x|^2 - u_i) / 2,  <g_i,g_j> = (d_ti + d_tj - d_ij) / 2
 
 This is quadratic in L_{t-1}, so means and covariances of a row determine those of the next: O(T^2) a step.
-Covariances are propagated, not second moments: at p = 10^9 the variance is a billionth of the squared mean.
+Covariances are propagated, not second moments: at p = 10^9 a variance is 10^-16 of the squared mean, about n / p^2.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -42,16 +44,17 @@ class Covariances:
         along = (mean[t] - u) / 2  # E <x, g_i>
         cov_along = (C[t, t] - C[t][:, None] - C[t][None, :] + C) / 4  # Cov(<x, g_i>, <x, g_j>)
         across = _difference(mean[t] * between, along[:, None] * along[None, :]) - cov_along
-        infinite = np.isinf(rates.noise_variance[t])
+        infinite = np.isinf(rates.noise_std[t])
+        noise = np.where(np.isinf(rates.noise[t]), 0.0, rates.noise[t])
         self.fresh = (
             rates.spread[t] * (u[:, None] * u[None, :] + C)
-            + np.where(infinite, 0.0, rates.noise_variance[t])
+            + np.where(infinite, 0.0, rates.noise_std[t]) ** 2
             + 4 * rates.sideways[t] * across
-            + 4 * rates.noise_per_direction[t] * between
+            + 4 * (noise / rates.size[t]) * between
         )
         self.total = keep**2 * C + self.fresh
         self.infinite = infinite | (self.infinite & (keep > 0))
-        self._mean = keep * mean + learn * gap + rates.noise[t]
+        self._mean = keep * mean + learn * gap + noise
         self.learnt = t + 1
 
 
@@ -64,24 +67,35 @@ def deviations(start: Array, gaps: Array, rates: Rates) -> tuple[Array, Array, A
         Var F_T = sum_t a_t' E[Cov(L_t | L_{t-1})] a_t,
         a_t[i] = (prod_{s=t+1..T} keep_s - [i >= t] prod_{s=t+1..i} keep_s) / (T-1)   for i < T,  a_t[T] = 0.
 
-    An infinite variance anywhere makes Var F_T infinite: it either lasts to the end, where all of L_T[i], i < T,
-    enter F_T with weight 1/(T-1); or a task with keep = 0 wipes it out, and then it is in some L_i[i] only.
+    An infinite variance anywhere makes Var F_T infinite. If a later task with keep = 0 wipes it out, it is left in some
+    L_i[i]; if none does, the last task's own randomness multiplies it (docs/theory.md, section 4.4).
     """
+    unit = _largest(start, gaps, rates)
+    start, gaps, rates = start / unit, gaps / unit, _in_units(rates, unit)
     T, grid = rates.keep.shape[0], rates.keep.shape[1:]
     errors, F = np.zeros((T + 1, T, *grid)), np.zeros(grid)
     ever_infinite = np.zeros(grid, dtype=bool)
     weights = _weights_of_forgetting(rates)
     row = Covariances(start, gaps, rates)
-    with np.errstate(invalid="ignore"):  # where even the mean is infinite, flagged too
-        for t in range(T):
-            row.learn_next()
-            errors[t + 1] = np.where(row.infinite, np.inf, np.einsum("ii...->i...", row.total))
-            F += np.einsum("i...,ij...,j...->...", weights[t], row.fresh, weights[t])
-            ever_infinite |= row.infinite
-        G = np.where(row.infinite, np.inf, row.total.sum(axis=(0, 1)) / T**2)
+    for t in range(T):
+        row.learn_next()
+        errors[t + 1] = np.where(row.infinite, np.inf, np.einsum("ii...->i...", row.total))
+        F += np.einsum("i...,ij...,j...->...", weights[t], row.fresh, weights[t])
+        ever_infinite |= row.infinite
+    G = np.where(row.infinite, np.inf, row.total.sum(axis=(0, 1)) / T**2)
     F = np.where(ever_infinite, np.inf, F)
     # Rounding may leave a variance that is zero at -1e-33.
-    return np.sqrt(np.maximum(errors, 0)), np.sqrt(np.maximum(F, 0)), np.sqrt(np.maximum(G, 0))
+    return tuple(unit * np.sqrt(np.maximum(variance, 0.0)) for variance in (errors, F, G))  # type: ignore[return-value]
+
+
+def _largest(start: Array, gaps: Array, rates: Rates) -> float:
+    """The scale of the errors. Variances are computed in it, as squares of very small or large errors do not exist."""
+    noise = rates.noise[np.isfinite(rates.noise)]
+    return float(max(start.max(), gaps.max(), noise.max(initial=0.0))) or 1.0
+
+
+def _in_units(rates: Rates, unit: float) -> Rates:
+    return replace(rates, noise=rates.noise / unit, level=rates.level / unit, noise_std=rates.noise_std / unit)
 
 
 def _weights_of_forgetting(rates: Rates) -> Array:

@@ -48,7 +48,7 @@ class Expectation:
 
     @property
     def forgetting(self) -> float:
-        """E F_T, eq. (8)."""
+        """E F_T, eq. (9)."""
         return float(self.forgetting_curve[-1])
 
     @property
@@ -59,7 +59,7 @@ class Expectation:
 
     @property
     def generalization(self) -> float:
-        """E G_T, eq. (9)."""
+        """E G_T, eq. (10)."""
         return float(self.errors[-1].mean())
 
     @cached_property

@@ -23,7 +23,8 @@ _POINTS_AT_ONCE = 4096
 class Grid:
     """Expectations for the same ground truths at many p, n and sigma; every array has the grid's shape.
 
-    Where a noisy point has |p - n| <= 1, E G_T is inf and E F_T, a difference of infinities, is nan.
+    Where a task with noise has |p - n| <= 1, E F_T, a difference of infinities, is nan, and E G_T is inf unless a later
+    task with n >= p wipes the infinity out.
     """
 
     problem: Problem
@@ -104,13 +105,12 @@ def expect_grid(
 
 def _final_parts(problem: Problem, rates: Rates) -> Array:
     """F1, F2, F3, G1, G2, G3 (6, points)."""
-    with np.errstate(invalid="ignore"):  # inf - inf where the expectation is infinite, put right below
+    with np.errstate(invalid="ignore"):  # inf - inf in what is lost, where the expectation is infinite
         mean = Means(problem.gaps, rates)
         for _ in range(problem.T):
             mean.learn_next()
         parts = np.stack(mean.parts(column(problem.start, rates)))
-    infinite = np.any(np.isinf(rates.noise), axis=0)
-    parts[2, infinite], parts[5, infinite] = np.nan, np.inf
+    parts[2, np.any(np.isinf(rates.noise), axis=0)] = np.nan
     return parts
 
 

@@ -11,13 +11,13 @@ keep              r_t, what stays                (p - n) / p                    
 learn             1 - r_t, what is replaced      n / p                               1
 level             noise / learn                  s^2 p / (p - n - 1)                 s^2 p / (n - p - 1)
 noise             q_t = E|X^+ z|^2               s^2 n / (p - n - 1)                 s^2 p / (n - p - 1)
-noise_variance    Var|X^+ z|^2                   2 s^4 n (p-1) / (a^2 (a-2)),        2 s^4 p (n-1) / (a^2 (a-2)),
+noise_std         square root of Var|X^+ z|^2    2 s^4 n (p-1) / (a^2 (a-2)),        2 s^4 p (n-1) / (a^2 (a-2)),
                                                  a = p - n - 1                       a = n - p - 1
 spread            v, Var(beta), x'Px = beta|x|^2 2 n (p-n) / (p^2 (p+2))             0
 sideways          E[beta (1-beta)] / (p-1)       n (p-n) / (p (p+2) (p-1))           0
 ================  =============================  ==================================  ==========================
 
-s^2 is the noise variance of the task. With s > 0, `noise` is infinite for |p - n| <= 1 and `noise_variance` for
+s^2 is the noise variance of the task. With s > 0, `noise` is infinite for |p - n| <= 1 and `noise_std` for
 |p - n| <= 3. `keep` and `learn` are each computed from the counts: 1 - n/p would lose digits at either end.
 """
 
@@ -40,10 +40,10 @@ class Rates:
     learn: Array
     level: Array
     noise: Array
-    noise_variance: Array
+    noise_std: Array
     spread: Array
     sideways: Array
-    noise_per_direction: Array  # E <X^+ z, g>^2 = this |g|^2
+    size: Array  # p
 
     @classmethod
     def of(cls, problem: Problem) -> Rates:
@@ -63,16 +63,16 @@ class Rates:
         noisy = variance > 0
         with np.errstate(divide="ignore", invalid="ignore"):
             per_slack = np.where(noisy, np.where(slack > 0, variance / slack, np.inf), 0.0)
-            fourth = 2 * per_slack**2 * smaller * (larger - 1) / (slack - 2)
+            deviation = per_slack * np.sqrt(2 * smaller * (larger - 1) / (slack - 2))
             sideways = np.where(over, (samples / size) * (gap / (size - 1)) / (size + 2), 0.0)
-        noise = smaller * per_slack
+        keep = np.where(over, gap / size, 0.0)
         return cls(
-            keep=np.where(over, gap / size, 0.0),
+            keep=keep,
             learn=np.where(over, samples / size, 1.0),
             level=size * per_slack,  # underparameterized: smaller == p
-            noise=noise,
-            noise_variance=np.where(noisy, np.where(slack > 2, fourth, np.inf), 0.0),
+            noise=smaller * per_slack,
+            noise_std=np.where(noisy, np.where(slack > 2, deviation, np.inf), 0.0),
             spread=np.where(over, 2 * (samples / size) * (gap / size) / (size + 2), 0.0),
             sideways=sideways,
-            noise_per_direction=noise / size,
+            size=np.broadcast_to(size, keep.shape),
         )

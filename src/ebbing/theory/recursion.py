@@ -57,7 +57,8 @@ class Means:
         self.kept = keep * self.kept
         self.gaps *= keep
         self.gaps += learn * gap
-        self.noise = keep * self.noise + self._rates.noise[t]
+        # A task that keeps nothing wipes out even an infinite error; 0 * inf would be nan.
+        self.noise = np.where(keep > 0, keep * self.noise, 0.0) + self._rates.noise[t]
         self._kept_when_learnt[t], self._gaps_when_learnt[t] = self.kept, self.gaps[t]
         self.learnt = t + 1
 

@@ -1,0 +1,102 @@
+"""What an order is judged by: forgetting, generalization error, or a weighted mix of both.
+
+With weights f and g,  V(pi) = f E F_T + g E G_T  of the tasks learnt in the order pi. With D_t the error of task t when
+just learnt, (T-1) F_T = T G_T - sum_t D_t, so always  V = a G_T - b sum_t D_t  with a = g + f T/(T-1), b = f/(T-1): the
+form of `unequal.Recursion`. With equal n and sigma, Theorem 1 makes it an `Assignment` plus a constant:
+
+    T G_T     = sum_i (1-r) r^{T-i} S_{pi_i} + r^T sum_i |w*_i|^2 + noise,            S_k = sum_l d_kl
+    sum_t D_t = sum_i r^i |w*_{pi_i}|^2 + (1-r) sum_{i<j} r^{j-i} d(pi_i, pi_j) + noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from ebbing.order.assignment import Assignment
+from ebbing.problem import Problem
+from ebbing.theory import expect
+from ebbing.theory.expectation import at_least_two_tasks
+from ebbing.theory.rates import Rates
+from ebbing.validate import non_negative, numbers
+
+Minimise = str | Mapping[str, float]
+"""'forgetting', 'generalization', or weights: {'forgetting': 0.7, 'generalization': 0.3}."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """The weights of a minimisation, checked."""
+
+    problem: Problem
+    forgetting: float
+    generalization: float
+
+    @classmethod
+    def of(cls, problem: Problem, minimise: Minimise) -> Objective:
+        """Reads what the user wants minimised, and refuses problems whose expectation is infinite.
+
+        >>> Objective.of(Problem.orthogonal(T=3, n=50, p=100), "forgetting").forgetting
+        1.0
+        """
+        known = ("forgetting", "generalization")
+        weights = {minimise: 1.0} if isinstance(minimise, str) else dict(minimise)
+        if not weights or set(weights) - set(known):
+            raise ValueError(
+                f"minimise={minimise!r}: give 'forgetting', 'generalization', or weights of both "
+                "such as {'forgetting': 0.7, 'generalization': 0.3}"
+            )
+        f, g = (float(non_negative(name, numbers(name, weights.get(name, 0.0)))) for name in known)
+        if f == g == 0:
+            raise ValueError(f"minimise={minimise!r}: one of the weights must be positive")
+        if f:
+            at_least_two_tasks(problem)
+        expect(problem)  # raises where the expectation is infinite
+        return cls(problem, f, g)
+
+    def value(self, order: npt.ArrayLike) -> float:
+        """f E F_T + g E G_T of the tasks in this order, by `expect`."""
+        e = expect(self.problem.reordered(np.asarray(order)))
+        return self.forgetting * (e.forgetting if self.forgetting else 0.0) + self.generalization * e.generalization
+
+    @property
+    def coefficients(self) -> tuple[float, float]:
+        """a and b of V = a G_T - b sum_t D_t."""
+        T = self.problem.T
+        if not self.forgetting:
+            return self.generalization, 0.0
+        return self.generalization + self.forgetting * T / (T - 1), self.forgetting / (T - 1)
+
+    def assignment(self) -> tuple[Assignment, float]:
+        """The same as an assignment with a geometric kernel, and the constant that its value lacks.
+
+        >>> objective = Objective.of(Problem.orthogonal(T=3, n=50, p=100, sigma=0.3), "forgetting")
+        >>> problem, constant = objective.assignment()
+        >>> round(problem.value([2, 0, 1]) + constant, 12) == round(objective.value([2, 0, 1]), 12)
+        True
+        """
+        problem, T = self.problem, self.problem.T
+        rates = Rates.of(problem)
+        r, learn = float(rates.keep[0]), float(rates.learn[0])
+        power = r ** np.arange(T + 1)  # (T+1,)
+        place = np.arange(1, T + 1)
+        a, b = self.coefficients
+        late = learn * power[T - place]  # (T,) (1-r) r^{T-i}
+        # G_T enters V with weight a; in sum_t D_t the gaps enter by the kernel alone, the start by r^i.
+        linear = (a / T) * problem.gaps.sum(axis=1)[:, None] * late - b * problem.start[:, None] * power[place]
+        kernel = b * learn * power[:T]
+        kernel[0] = 0.0
+        G_noise, D_noise = self._noise(rates)
+        constant = a * (float(power[T] * problem.start.mean()) + G_noise) - b * D_noise
+        return Assignment(linear, kernel, problem.gaps), constant
+
+    def _noise(self, rates: Rates) -> tuple[float, float]:
+        """What noise adds to G_T and to sum_t D_t; the same for every order."""
+        noise, total = 0.0, 0.0
+        for keep, q in zip(rates.keep.tolist(), rates.noise.tolist(), strict=True):
+            noise = keep * noise + q
+            total += noise
+        return noise, total

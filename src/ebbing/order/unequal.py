@@ -1,0 +1,377 @@
+"""Best orders when tasks differ in n or sigma: search over the expectation itself.
+
+What a task keeps, r_t, now travels with the task, and no kernel of places is left. With D_t = L_t[t] = r_t L_{t-1}[t]
++ q_t, the error of task t when just learnt,  (T-1) F_T = T G_T - sum_t D_t,  so forgetting, generalization error and
+their mixtures all have the form
+
+    V(pi) = a G_T - b sum_t D_t,      a, b >= 0.
+
+One pass of the recursion evaluates it in O(T^2). Bounds on the rest, given the row L of errors so far:
+
+- G_T is least when the rest is learnt in decreasing mean_k d_tk + level_t (`generalization_order`): exact.
+- D_t = r_t L[t] + q_t, where L[t] is a mixture of its present value and of v_kt = d_kt + level_k of the tasks k learnt
+  before t, the last of them with weight 1 - r_k, so  L[t] <= max_k (1-r_k) v_kt + r_k (the largest of all others).
+
+The exact search is depth first over prefixes with these bounds. At the root each task may be the predecessor of only
+one other, which makes the second bound a linear assignment.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import inf
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+
+from ebbing.order.exact import Proof
+from ebbing.order.heuristic import Found
+from ebbing.problem import Problem
+from ebbing.theory.rates import Rates
+from ebbing.validate import Array
+
+_NODES = 500_000  # prefixes between two looks at the clock
+_TOLERANCE = 1e-12  # of the scale of V
+_MOVES = 200  # per task, in one cooling
+_DESCEND_UP_TO = 120  # tasks: beyond, trying every move takes too long
+
+Order = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True, eq=False)
+class Recursion:
+    """Minimise V(pi) = a G_T - b sum_t D_t for tasks that may differ in everything."""
+
+    keep: Array  # (T,) r_t
+    learn: Array  # (T,) 1 - r_t
+    noise: Array  # (T,) q_t
+    level: Array  # (T,) q_t / (1 - r_t)
+    gaps: Array  # (T, T)
+    start: Array  # (T,)
+    a: float
+    b: float
+
+    @classmethod
+    def of(cls, problem: Problem, a: float, b: float) -> Recursion:
+        """The objective on the tasks of `problem`; a, b may be negative to search for the worst order."""
+        rates, start = Rates.of(problem), np.ascontiguousarray(problem.start)
+        return cls(rates.keep, rates.learn, rates.noise, rates.level, problem.gaps, start, float(a), float(b))
+
+    @property
+    def T(self) -> int:
+        """Number of tasks."""
+        return len(self.keep)
+
+    def value(self, order: npt.ArrayLike) -> float:
+        """V(order)."""
+        return float(self._last(order) @ (self.a, -self.b))
+
+    def mean_error(self, order: npt.ArrayLike) -> float:
+        """G_T of an order."""
+        return float(self._last(order)[0])
+
+    def _last(self, order: npt.ArrayLike) -> Array:
+        rows, learnt = np.empty((self.T + 1, self.T)), np.zeros(self.T + 1)
+        rows[0] = self.start
+        _learn(*self.arrays, np.asarray(order, dtype=np.int64), rows, learnt, 0)
+        return np.array([rows[-1].mean(), learnt[-1]])
+
+    @property
+    def arrays(self) -> tuple[Array, Array, Array, Array]:
+        """What the compiled recursion takes."""
+        return self.keep, self.learn, self.noise, self.gaps
+
+    @property
+    def tolerance(self) -> float:
+        """Values this close count as equal: rounding, with room."""
+        largest = max(float(self.start.max()), float((self.gaps + self.level).max()))
+        return _TOLERANCE * (abs(self.a) + abs(self.b) * self.T) * largest
+
+
+def generalization_order(problem: Recursion) -> Order:
+    """Decreasing mean_k d_ik + q_i / (1 - r_i): the order of least G_T, whatever n and sigma are."""
+    return np.argsort(-(problem.gaps.mean(axis=1) + problem.level), kind="stable")
+
+
+def lower_bound(problem: Recursion) -> float:
+    """No order has V below this (a, b >= 0).
+
+    >>> tasks = Problem.from_vectors([[1.0, 0], [0, 1], [1, 1]], n=[5, 10, 20], p=40, sigma=0.1)
+    >>> problem = Recursion.of(tasks, a=1.5, b=0.5)
+    >>> lower_bound(problem) < min(problem.value(order) for order in ([0, 1, 2], [2, 1, 0], [1, 0, 2]))
+    True
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    v = problem.gaps + problem.level[:, None]  # (T, T) v[k, t]
+    np.fill_diagonal(v, -inf)
+    ordered = np.sort(np.vstack([v, problem.start]), axis=0)  # (T+1, T)
+    others = np.where(v == ordered[-1], ordered[-2], ordered[-1])  # the largest but k's own
+    after = problem.learn[:, None] * v + problem.keep[:, None] * others  # (T, T) L[t] if k comes just before t
+    np.fill_diagonal(after, -1e300)
+    just_learnt = problem.keep * np.vstack([after, problem.start]) + problem.noise  # (T+1, T); last row: t comes first
+    chosen = linear_sum_assignment(just_learnt, maximize=True)
+    least = problem.mean_error(generalization_order(problem))
+    return float(problem.a * least - problem.b * just_learnt[chosen].sum() - problem.tolerance)
+
+
+def prove(
+    problem: Recursion,
+    incumbent: npt.ArrayLike,
+    *,
+    seconds: float = inf,
+    progress: Callable[[Proof], None] | None = None,
+) -> Proof:
+    """Search every order worth it, until done, time is up or the user interrupts (a, b >= 0).
+
+    >>> tasks = Problem.from_vectors([[1.0, 0], [0, 1], [1, 1]], n=[5, 10, 20], p=40, sigma=0.1)
+    >>> prove(Recursion.of(tasks, a=1.5, b=0.5), incumbent=[0, 1, 2]).proved
+    True
+    """
+    deadline = time.monotonic() + seconds
+    T, tolerance = problem.T, problem.tolerance
+    best = np.array(incumbent, dtype=np.int64)
+    score = np.array([problem.value(best), 0.0])
+    rows, learnt, bounds = np.empty((T + 1, T)), np.zeros(T + 1), np.full(T + 1, -inf)
+    rows[0], bounds[0] = problem.start, lower_bound(problem)
+    prefix, following = np.zeros(T, dtype=np.int64), np.zeros(T + 1, dtype=np.int64)
+    state = (rows, learnt, bounds, prefix, following, np.zeros(T, dtype=np.bool_))
+    depth, kept = 0, 0
+    by_error, twins = generalization_order(problem).astype(np.int64), _twins(problem)
+    bound = bounds[0]
+    try:
+        while depth >= 0 and score[0] - tolerance > bounds[0] and time.monotonic() < deadline:
+            depth, nodes = _search(
+                *problem.arrays, problem.level, problem.a, problem.b, by_error, twins, *state, best, score, depth,
+                tolerance, _NODES,
+            )  # fmt: skip
+            kept += nodes
+            open_levels = [bounds[d] for d in range(depth + 1) if following[d] < T]
+            bound = min(open_levels, default=score[0])
+            if progress:
+                progress(Proof(best.copy(), float(score[0]), float(min(bound, score[0])), False, tolerance, kept))
+    except KeyboardInterrupt:
+        pass
+    proved = depth < 0 or score[0] - tolerance <= bounds[0]
+    value = float(score[0])
+    return Proof(best.astype(np.intp), value, value if proved else float(min(bound, value)), proved, tolerance, kept)
+
+
+def search(
+    problem: Recursion,
+    *,
+    seed: int = 0,
+    rounds: int = 10,
+    seconds: float = inf,
+    progress: Callable[[Found], None] | None = None,
+) -> Found:
+    """Simulated annealing over swaps and insertions, `rounds` coolings; then every single move until none helps.
+
+    Ctrl-C ends the search with the best order so far.
+
+    >>> tasks = Problem.from_vectors([[1.0, 0], [0, 1], [1, 1]], n=[5, 10, 20], p=40, sigma=0.1)
+    >>> search(Recursion.of(tasks, a=1.5, b=0.5)).order.tolist()
+    [2, 1, 0]
+    """
+    deadline = time.monotonic() + seconds
+    T = problem.T
+    rows, learnt = np.empty((T + 1, T)), np.zeros(T + 1)
+    rows[0] = problem.start
+    best = Found(generalization_order(problem), problem.value(generalization_order(problem)), 0)
+    if T == 1:
+        return best
+    sampled = [problem.value(np.random.default_rng([seed, k]).permutation(T)) for k in range(32)]
+    hot = float(np.std(sampled)) + problem.tolerance
+    moves = max(1000, _MOVES * T)
+    try:
+        for done in range(1, rounds + 1):
+            random = np.random.default_rng([seed, 0, done])
+            order = best.order.astype(np.int64) if done % 2 == 0 else random.permutation(T).astype(np.int64)
+            cooling = hot * np.geomspace(1.0, 1e-5, moves)
+            chunk = max(1, round(2e8 / T**2))
+            for first in range(0, moves, chunk):
+                draws = random.random((min(chunk, moves - first), 4))
+                temperatures = cooling[first : first + chunk]
+                _anneal(*problem.arrays, problem.a, problem.b, order, rows, learnt, draws, temperatures)
+                if time.monotonic() > deadline:
+                    break
+            if T <= _DESCEND_UP_TO:
+                _descend(*problem.arrays, problem.a, problem.b, order, rows, learnt, problem.tolerance)
+            value = problem.value(order)
+            best = Found(order.astype(np.intp), value, done) if value < best.value else best
+            if progress:
+                progress(Found(best.order, best.value, done))
+            if time.monotonic() > deadline:
+                break
+    except KeyboardInterrupt:
+        pass
+    return best
+
+
+def _twins(problem: Recursion) -> npt.NDArray[np.int64]:
+    """For each task the last identical one before it, or -1: of identical tasks only one succession is searched."""
+    features = np.column_stack([problem.gaps, problem.keep, problem.noise, problem.start])
+    twins = np.full(problem.T, -1)
+    for t in range(problem.T):
+        for k in range(t):
+            if problem.gaps[k, t] == 0 and np.array_equal(features[k], features[t]):
+                twins[t] = k
+    return twins
+
+
+@njit(cache=True)
+def _learn(keep, learn, noise, gaps, order, rows, learnt, first):
+    """Fill rows[first+1:] (T+1, T) and the running sum of D_t in learnt[first+1:]."""
+    T = len(order)
+    for place in range(first, T):
+        t = order[place]
+        r, s, q = keep[t], learn[t], noise[t]
+        learnt[place + 1] = learnt[place] + r * rows[place, t] + q
+        for i in range(T):
+            rows[place + 1, i] = r * rows[place, i] + s * gaps[t, i] + q
+
+
+@njit(cache=True)
+def _v(a, b, rows, learnt):
+    return a * rows[-1].mean() - b * learnt[-1]
+
+
+@njit(cache=True)
+def _carry(order, p, q):
+    """Take the task at p out and put it in at q."""
+    task = order[p]
+    step = 1 if q > p else -1
+    for place in range(p, q, step):
+        order[place] = order[place + step]
+    order[q] = task
+
+
+@njit(cache=True)
+def _move(order, p, q, swap):
+    if swap:
+        order[p], order[q] = order[q], order[p]
+    else:
+        _carry(order, p, q)
+
+
+@njit(cache=True)
+def _undo(order, p, q, swap):
+    if swap:
+        order[p], order[q] = order[q], order[p]
+    else:
+        _carry(order, q, p)
+
+
+@njit(cache=True)
+def _anneal(keep, learn, noise, gaps, a, b, order, rows, learnt, draws, temperatures):
+    T = len(order)
+    _learn(keep, learn, noise, gaps, order, rows, learnt, 0)
+    value = _v(a, b, rows, learnt)
+    for k in range(len(draws)):
+        p = int(draws[k, 0] * T)
+        q = int(draws[k, 1] * (T - 1))
+        if q >= p:
+            q += 1
+        swap = draws[k, 2] < 0.5
+        _move(order, p, q, swap)
+        _learn(keep, learn, noise, gaps, order, rows, learnt, min(p, q))
+        new = _v(a, b, rows, learnt)
+        if new <= value or draws[k, 3] < np.exp((value - new) / temperatures[k]):
+            value = new
+        else:
+            _undo(order, p, q, swap)
+            _learn(keep, learn, noise, gaps, order, rows, learnt, min(p, q))
+
+
+@njit(cache=True)
+def _descend(keep, learn, noise, gaps, a, b, order, rows, learnt, tolerance):
+    T = len(order)
+    _learn(keep, learn, noise, gaps, order, rows, learnt, 0)
+    value = _v(a, b, rows, learnt)
+    improved = True
+    while improved:
+        improved = False
+        for p in range(T):
+            for q in range(T):
+                for swap in (True, False):
+                    if p == q or (swap and q < p):
+                        continue
+                    _move(order, p, q, swap)
+                    _learn(keep, learn, noise, gaps, order, rows, learnt, min(p, q))
+                    new = _v(a, b, rows, learnt)
+                    if new < value - tolerance:
+                        value, improved = new, True
+                    else:
+                        _undo(order, p, q, swap)
+                        _learn(keep, learn, noise, gaps, order, rows, learnt, min(p, q))
+
+
+@njit(cache=True)
+def _bound(keep, learn, noise, gaps, level, a, b, by_error, row, learnt, used):
+    """V of every completion of a prefix is at least this."""
+    T = len(keep)
+    mean = row.mean()
+    most = learnt
+    for t in by_error:
+        if used[t]:
+            continue
+        mean = keep[t] * mean + learn[t] * gaps[t].mean() + noise[t]
+        first, second, top = row[t], -np.inf, -1  # the two largest that L[t] can be mixed from
+        for k in range(T):
+            if not used[k] and k != t:
+                v = gaps[k, t] + level[k]
+                if v > first:
+                    first, second, top = v, first, k
+                elif v > second:
+                    second = v
+        reach = row[t]  # t comes next
+        for k in range(T):
+            if not used[k] and k != t:
+                others = second if k == top else first
+                reach = max(reach, learn[k] * (gaps[k, t] + level[k]) + keep[k] * others)
+        most += keep[t] * reach + noise[t]
+    return a * mean - b * most
+
+
+@njit(cache=True)
+def _search(
+    keep, learn, noise, gaps, level, a, b, by_error, twins, rows, learnt, bounds, prefix, following, used, best, score,
+    depth, tolerance, budget,
+):  # fmt: skip
+    """Go on with the depth-first search for `budget` prefixes. Returns the depth reached (-1: done) and prefixes."""
+    T = len(keep)
+    nodes = 0
+    while depth >= 0 and nodes < budget:
+        t = following[depth]
+        if t == T:  # all successors tried: back
+            depth -= 1
+            if depth >= 0:
+                used[prefix[depth]] = False
+            continue
+        following[depth] = t + 1
+        if used[t] or (twins[t] >= 0 and not used[twins[t]]):
+            continue
+        nodes += 1
+        r, s, q = keep[t], learn[t], noise[t]
+        learnt[depth + 1] = learnt[depth] + r * rows[depth, t] + q
+        for i in range(T):
+            rows[depth + 1, i] = r * rows[depth, i] + s * gaps[t, i] + q
+        prefix[depth] = t
+        if depth == T - 1:
+            value = a * rows[T].mean() - b * learnt[T]
+            if value < score[0]:
+                score[0] = value
+                best[:] = prefix
+            continue
+        used[t] = True
+        bound = _bound(keep, learn, noise, gaps, level, a, b, by_error, rows[depth + 1], learnt[depth + 1], used)
+        if bound >= score[0] - tolerance:
+            used[t] = False
+            continue
+        depth += 1
+        bounds[depth] = max(bound, bounds[depth - 1])
+        following[depth] = 0
+    return depth, nodes

@@ -1,0 +1,127 @@
+"""Orders as people read them, and as programs read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from ebbing.order import FrontPoint, Plan, Stakes
+from ebbing.order.objective import Minimise
+from ebbing.printing import describe, note, problem_json, table_of
+from ebbing.problem import Problem
+from ebbing.theory import expect
+
+
+def parse_minimise(text: str) -> Minimise:
+    """What the command line asks to be minimised.
+
+    >>> parse_minimise("forgetting"), parse_minimise("0.7")
+    ('forgetting', {'forgetting': 0.7, 'generalization': 0.30000000000000004})
+    """
+    if text in ("forgetting", "generalization"):
+        return text
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = -1.0
+    if not 0 <= weight <= 1:
+        raise ValueError(f"minimise={text!r}: give forgetting, generalization, or a weight of forgetting from 0 to 1")
+    return {"forgetting": weight, "generalization": 1 - weight}
+
+
+def print_stakes(found: Stakes, minimise: str, console: Console) -> None:
+    """The order, its certificate, and what other orders lead to."""
+    plan = found.plan
+    console.print(Text(describe(plan.problem)))
+    console.print(Text(f"learn in this order, for {_wanted(minimise)}:", "bold"))
+    console.print(Text("  " + " > ".join(plan.names)))
+    console.print(Text(_certificate(plan)))
+    console.print()
+    several = plan.problem.T > 1
+    table = table_of("", "minimised", *(("forgetting F",) if several else ()), "generalization error G")
+    for label, order, value in (
+        ("this order", plan.order, plan.value),
+        ("as given", range(plan.problem.T), found.given),
+        ("worst order" + ("" if found.worst.proved else " found"), found.worst.order, found.worst.value),
+    ):
+        e = expect(plan.problem.reordered(list(order)))
+        both = (*((e.forgetting,) if several else ()), e.generalization)
+        table.add_row(label, f"{value:.6g}", *(f"{x:.6g}" for x in both))
+    chance = found.chance
+    table.add_row(f"{len(chance.values):,} random orders, mean", f"{chance.mean:.6g} ± {chance.standard_error:.2g}")
+    console.print(table)
+    share = chance.share_above(found.given)
+    note(
+        f"The order given beats {share:.0%} of random orders, the order found {chance.share_above(plan.value):.0%}.",
+        console,
+    )
+
+
+def _certificate(plan: Plan) -> str:
+    if plan.proved:
+        others = (
+            ""
+            if plan.ties is None
+            else f"; {plan.ties:,} orders share it"
+            if plan.ties > 1
+            else "; no other order does"
+        )
+        return f"Proved: no order has less than {plan.value:.6g}{others} ({plan.how})."
+    return (
+        f"Not proved: found {plan.value:.6g}, and no order has less than {plan.lower_bound:.6g} ({plan.how}). "
+        "More --seconds may close the gap."
+    )
+
+
+def _wanted(minimise: str) -> str:
+    words = {"forgetting": "the least forgetting", "generalization": "the least generalization error"}
+    return words.get(minimise) or f"the least mix of forgetting (weight {minimise}) and generalization error"
+
+
+def stakes_json(found: Stakes, minimise: str) -> dict[str, Any]:
+    """What `ebbing order --json` says."""
+    plan, chance = found.plan, found.chance
+    return {
+        "problem": problem_json(plan.problem),
+        "minimise": minimise,
+        "order": plan.order,
+        "names": plan.names,
+        "value": plan.value,
+        "lower_bound": plan.lower_bound,
+        "proved": plan.proved,
+        "tolerance": plan.tolerance,
+        "how": plan.how,
+        "ties": plan.ties,
+        "given": found.given,
+        "worst": {"order": found.worst.order, "value": found.worst.value, "proved": found.worst.proved},
+        "random": {"sampled": len(chance.values), "mean": chance.mean, "standard_error": chance.standard_error},
+        **_both(plan.problem, plan.order),
+    }
+
+
+def print_front(problem: Problem, points: Sequence[FrontPoint], console: Console) -> None:
+    """The corners of the front, least forgetting first."""
+    console.print(Text(describe(problem)))
+    table = table_of("forgetting F", "generalization error G", "order", "", left=(2, 3))
+    for point in points:
+        names = " > ".join(problem.names[i] for i in point.order)
+        proved = "proved" if point.proved else "not proved"
+        table.add_row(f"{point.forgetting:.6g}", f"{point.generalization:.6g}", Text(names), proved)
+    console.print(table)
+    note(
+        "Corners of the convex front: each is best for some weights; every order lies above the lines between.", console
+    )
+
+
+def front_json(problem: Problem, points: Sequence[FrontPoint]) -> dict[str, Any]:
+    """What `ebbing order --front --json` says."""
+    named = [vars(point) | {"names": [problem.names[i] for i in point.order]} for point in points]
+    return {"problem": problem_json(problem), "front": named}
+
+
+def _both(problem: Problem, order: Sequence[int]) -> dict[str, float | None]:
+    e = expect(problem.reordered(list(order)))
+    return {"forgetting": e.forgetting if problem.T > 1 else None, "generalization": e.generalization}
