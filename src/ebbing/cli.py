@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from pathlib import Path
@@ -215,13 +216,15 @@ def main() -> None:
     """Bad input ends with one line on standard error and status 2, never with a traceback."""
     try:
         app()
-    except (ValueError, FileNotFoundError, IsADirectoryError, PermissionError) as error:
+    except ValueError as error:
         _fail(str(error), status=2)
+    except MemoryError:
+        _fail("this does not fit into memory; use fewer runs or tasks", status=2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
-    except OSError as error:
-        _fail(str(error), status=1)
+    except OSError as error:  # a file that cannot be read is bad input; a full or broken disk is not
+        _fail(str(error), status=1 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else 2)
 
 
 def _fail(message: str, status: int) -> None:

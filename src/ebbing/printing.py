@@ -207,8 +207,8 @@ def describe(problem: Problem) -> str:
 def z_score(estimate: Estimate, mean: float) -> float:
     """Distance of a sample's mean from theory in standard errors; 0 if both agree without any spread."""
     difference = estimate.mean - mean
-    if estimate.standard_error != 0:
-        return difference / estimate.standard_error  # nan for a single run
+    if not estimate.standard_error <= 1e-13 * abs(mean):  # above rounding, or nan for a single run
+        return difference / estimate.standard_error
     return (
         0.0 if math.isclose(estimate.mean, mean, rel_tol=1e-9, abs_tol=1e-12) else math.copysign(math.inf, difference)
     )

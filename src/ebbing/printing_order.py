@@ -40,24 +40,30 @@ def print_stakes(found: Stakes, minimise: str, console: Console) -> None:
     console.print(Text("  " + " > ".join(plan.names)))
     console.print(Text(_certificate(plan)))
     console.print()
-    several = plan.problem.T > 1
-    table = table_of("", "minimised", *(("forgetting F",) if several else ()), "generalization error G")
+    names = [name for name in ("forgetting", "generalization") if name == "generalization" or plan.problem.T > 1]
+    mixed = minimise not in names
+    table = table_of("", *(["the mix"] if mixed else []), *(_LABELS[name] for name in names))
     for label, order, value in (
         ("this order", plan.order, plan.value),
         ("as given", range(plan.problem.T), found.given),
         ("worst order" + ("" if found.worst.proved else " found"), found.worst.order, found.worst.value),
     ):
         e = expect(plan.problem.reordered(list(order)))
-        both = (*((e.forgetting,) if several else ()), e.generalization)
-        table.add_row(label, f"{value:.6g}", *(f"{x:.6g}" for x in both))
+        table.add_row(label, *([f"{value:.6g}"] if mixed else []), *(f"{getattr(e, name):.6g}" for name in names))
     chance = found.chance
-    table.add_row(f"{len(chance.values):,} random orders, mean", f"{chance.mean:.6g} ± {chance.standard_error:.2g}")
+    mean = f"{chance.mean:.5g} ± {chance.standard_error:.1g}"
+    table.add_row("random orders, mean", *([mean] if mixed else [mean if name == minimise else "" for name in names]))
     console.print(table)
-    share = chance.share_above(found.given)
+    shares = (chance.share_above(found.given), chance.share_above(plan.value))
     note(
-        f"The order given beats {share:.0%} of random orders, the order found {chance.share_above(plan.value):.0%}.",
+        "Of {:,} random orders, {:.0%} are worse than the one given, {:.0%} worse than the one found.".format(
+            len(chance.values), *shares
+        ),
         console,
     )
+
+
+_LABELS = {"forgetting": "forgetting F", "generalization": "generalization error G"}
 
 
 def _certificate(plan: Plan) -> str:

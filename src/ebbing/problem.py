@@ -24,7 +24,18 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ebbing.validate import RELATIVE_TOLERANCE, Array, count, non_negative, numbers, per_task, square, symmetric
+from ebbing.validate import (
+    RELATIVE_TOLERANCE,
+    Array,
+    count,
+    counts,
+    non_negative,
+    number,
+    numbers,
+    per_task,
+    square,
+    symmetric,
+)
 
 PerTask = float | Sequence[float] | Array
 
@@ -67,7 +78,7 @@ class Problem:
         gaps: npt.ArrayLike | None = None,
     ) -> None:
         p = count("p", p)
-        gram = square("gram", gram)
+        gram = _small("gram", square("gram", gram))
         T = len(gram)
         gram, rank = _positive_semidefinite(gram)
         if rank > p:
@@ -75,14 +86,13 @@ class Problem:
                 f"p={p}: the ground truths span {rank} dimensions and do not fit into p parameters; "
                 f"use p >= {rank}, or fewer features with the rest as unmodelled energy"
             )
-        counts = np.array([count("n", value) for value in per_task("n", n, T).tolist()], dtype=np.int64)
         names = tuple(f"task {i + 1}" for i in range(T)) if names is None else _distinct(names, T)
         self._set(
             gram=gram,
-            n=counts,
+            n=per_task("n", counts("n", n), T),
             p=p,
-            sigma=non_negative("sigma", per_task("sigma", sigma, T)),
-            unmodelled=non_negative("unmodelled", per_task("unmodelled", unmodelled, T)),
+            sigma=_root_of_small("sigma", non_negative("sigma", per_task("sigma", sigma, T))),
+            unmodelled=_small("unmodelled", non_negative("unmodelled", per_task("unmodelled", unmodelled, T))),
             names=names,
             gaps=_gaps_of(gram) if gaps is None else _matching_gaps(gaps, gram),
         )
@@ -102,7 +112,7 @@ class Problem:
         >>> Problem.orthogonal(T=3, n=50, p=100).gaps[0].tolist()
         [0.0, 2.0, 2.0]
         """
-        return cls(gram=_norm_squared(norm) * np.eye(count("T", T)), **settings)
+        return cls(gram=_norm_squared(norm) * np.eye(_number_of_tasks(T)), **settings)
 
     @classmethod
     def identical(cls, T: int, *, norm: float = 1.0, **settings: Any) -> Self:
@@ -111,7 +121,7 @@ class Problem:
         >>> Problem.identical(T=3, n=50, p=100).gaps[0].tolist()
         [0.0, 0.0, 0.0]
         """
-        T = count("T", T)
+        T = _number_of_tasks(T)
         return cls(gram=np.full((T, T), _norm_squared(norm)), **settings)
 
     @classmethod
@@ -124,7 +134,8 @@ class Problem:
         if len(labels) == 0:
             raise ValueError("categories: no labels; give one per task, such as 'ABAB'")
         kinds = np.array([str(label) for label in labels])
-        names = [f"{kind}{np.count_nonzero(kinds[: i + 1] == kind)}" for i, kind in enumerate(kinds)]
+        dot = "." if any(kind[-1:].isdigit() for kind in kinds) else ""  # the 11th "A" is not the first "A1"
+        names = [f"{kind}{dot}{np.count_nonzero(kinds[: i + 1] == kind)}" for i, kind in enumerate(kinds)]
         same = kinds[:, None] == kinds[None, :]
         settings.setdefault("names", names)
         return cls(gram=_norm_squared(norm) * same, **settings)
@@ -146,6 +157,7 @@ class Problem:
                     f"initial has shape {w0.shape} but each task has {W.shape[1]} features; make them equal"
                 )
             W = W - w0
+        _squared("vectors", W)
         # Differences before squares: near-identical tasks of great length keep their small distance.
         gaps = np.array([np.sum((W - w) ** 2, axis=1) for w in W])
         return cls(gram=W @ W.T, gaps=gaps, **settings)
@@ -166,12 +178,14 @@ class Problem:
             raise ValueError(f"distances must not be negative, but the smallest is {D.min():g}; give |w_i - w_j|")
         if np.any(np.diag(D) != 0):
             i = int(np.argmax(np.diag(D) != 0))
-            raise ValueError(f"distances[{i}, {i}] = {D[i, i]:g}: a task is at distance 0 from itself; put 0 there")
-        squares = symmetric("distances", D) ** 2
+            raise ValueError(
+                f"distances[{i}, {i}] = {D[i, i]:g}: a task is at distance 0 from itself; set the diagonal to 0"
+            )
+        squares = _squared("distances", symmetric("distances", D))
         if norms is None:
             lengths = squares.mean(axis=1) - squares.mean() / 2
         else:
-            lengths = non_negative("norms", per_task("norms", norms, len(D))) ** 2
+            lengths = _squared("norms", non_negative("norms", per_task("norms", norms, len(D))))
         return cls(gram=(lengths[:, None] + lengths - squares) / 2, gaps=squares, **settings)
 
     @classmethod
@@ -227,7 +241,8 @@ class Problem:
         ('A1', 'B1', 'A2', 'B2')
         """
         index = np.asarray(order)
-        if index.shape != (self.T,) or not np.array_equal(np.sort(index), np.arange(self.T)):
+        whole = index.dtype.kind in "iu" and index.ndim == 1
+        if not whole or not np.array_equal(np.sort(index), np.arange(self.T)):
             raise ValueError(f"order={list(order)}: give each of 0..{self.T - 1} exactly once")
         return self._copy(
             gram=self.gram[np.ix_(index, index)],
@@ -261,6 +276,38 @@ class Problem:
 # -------------------------------------------------------------------- of Gram matrices and names
 
 
+LARGEST_SQUARE = 1e302
+"""Inner products and noise variances may be as large as this: sums of a few of them do not overflow."""
+
+MOST_TASKS = 20_000
+"""The Gram matrix of more does not fit into a few gigabytes."""
+
+
+def _small(name: str, array: Array) -> Array:
+    if np.any(np.abs(array) > LARGEST_SQUARE):
+        raise ValueError(
+            f"{name} has an entry of {np.abs(array).max():g}: at most {LARGEST_SQUARE:g}; use larger units"
+        )
+    return array
+
+
+def _root_of_small(name: str, array: Array) -> Array:
+    if np.any(np.abs(array) > LARGEST_SQUARE**0.5):
+        largest = np.abs(array).max()
+        raise ValueError(f"{name} has an entry of {largest:g}: at most {LARGEST_SQUARE**0.5:g}; use larger units")
+    return array
+
+
+def _squared(name: str, array: Array) -> Array:
+    return _root_of_small(name, array) ** 2
+
+
+def _number_of_tasks(T: int) -> int:
+    if (T := count("T", T)) > MOST_TASKS:
+        raise ValueError(f"T={T}: at most {MOST_TASKS:,} tasks; the Gram matrix of more does not fit into memory")
+    return T
+
+
 def _positive_semidefinite(gram: Array) -> tuple[Array, int]:
     """The symmetrised matrix and its rank."""
     gram = symmetric("gram", gram)
@@ -288,7 +335,7 @@ def _matching_gaps(gaps: npt.ArrayLike, gram: Array) -> Array:
 
 
 def _norm_squared(norm: float) -> float:
-    return float(non_negative("norm", numbers("norm", norm))) ** 2
+    return _squared("norm", np.array(number("norm", norm))).item()
 
 
 def _distinct(names: Sequence[str], T: int) -> tuple[str, ...]:

@@ -67,6 +67,10 @@ def read_problem(path: str | Path) -> Problem:
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not a TOML file: {error}") from None
+    except RecursionError:
+        raise ValueError(f"{path}: brackets are nested too deeply; a matrix has two levels") from None
+    except ValueError as error:  # a number of more digits than Python reads
+        raise ValueError(f"{path}: {error}") from None
     try:
         return parse_problem(content)
     except ValueError as error:

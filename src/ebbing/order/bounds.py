@@ -167,14 +167,28 @@ def minorant(tasks, task, H, bounding, lap):
     if beta > 0:
         inner, end = _path(B, beta, task, u)
         for x in range(m):
-            L[x] += inner[x]
-            L[x, 0] += end[x] - inner[x]
-            L[x, m - 1] += end[x] - inner[x]
+            for q in range(m):
+                L[x, q] += end[x] if q in (0, m - 1) else inner[x]
     for x in range(m):
         for q in range(m):
             C[x, q] = L[x, q] - rho**q * H[task[x]]
     Z, c = _frank_wolfe(B, C, places, lap)
-    return L + 2 * Z, c
+    for x in range(m):
+        for q in range(m):
+            L[x, q] += 2 * Z[x, q]
+    return L, c
+
+
+@njit(cache=True)
+def _with_eigenvalues(vectors, values):
+    """The matrix with these eigenvalues (m-1,) on these vectors (m, m-1)."""
+    m, n = vectors.shape
+    out = np.zeros((m, m))
+    for x in range(m):
+        for y in range(m):
+            for i in range(n):
+                out[x, y] += vectors[x, i] * values[i] * vectors[y, i]
+    return out
 
 
 @njit(cache=True)
@@ -188,16 +202,19 @@ def _frank_wolfe(B, L, places, lap):
         s[i] = s[i - 1] + 0.5 * (b[i] - b[i - 1]) * (a[m - 1 - i] + a[m - 2 - i])
     for i in range(m - 1):
         t[m - 2 - i] = b[i] * a[m - 2 - i] - s[i]
-    S, R = (vectors * s) @ vectors.T, (a_vectors * t) @ a_vectors.T
+    S, R = _with_eigenvalues(vectors, s), _with_eigenvalues(a_vectors, t)
 
-    Z, Zy, best_Z = np.empty((m, m)), np.empty((m, m)), np.empty((m, m))
-    B_sum, A_sum = B.sum(1), A.sum(0)
+    Z, Zy, best_Z, C = np.empty((m, m)), np.empty((m, m)), np.empty((m, m)), np.empty((m, m))
     for x in range(m):
-        Z[x] = B_sum[x] * A_sum / m
+        for p in range(m):
+            Z[x, p] = B[x].sum() * A[p].sum() / m  # at the flat point
     q, linear = Z.sum() / m, L.sum() / m
     best, best_q = -np.inf, 0.0
     for step in range(_FRANK_WOLFE + 1):
-        below = solve_lap(L + 2 * Z, lap) - q
+        for x in range(m):
+            for p in range(m):
+                C[x, p] = L[x, p] + 2 * Z[x, p]
+        below = solve_lap(C, lap) - q
         if below > best:
             best, best_q = below, q
             best_Z[:] = Z
@@ -218,7 +235,9 @@ def _frank_wolfe(B, L, places, lap):
         if slope >= 0:
             break
         w = min(1.0, -slope / (2 * bend)) if bend > 0 else 1.0
-        Z += w * (Zy - Z)
+        for x in range(m):
+            for p in range(m):
+                Z[x, p] += w * (Zy[x, p] - Z[x, p])
         q = (1 - w) ** 2 * q + 2 * w * (1 - w) * qxy + w * w * qy
         linear += w * (linear_y - linear)
     return best_Z, s.sum() + t.sum() - best_q
@@ -284,6 +303,7 @@ def solve_lap(C, lap):
     """The least sum of C over assignments, by shortest augmenting paths from the last call's column potentials."""
     row, column, at, place = lap[:4]
     m = len(C)
+    column -= column[0]  # keeps the potentials from drifting
     at[:] = -1
     place[:] = -1
     for x in range(m):  # the rows' potentials that fit, and as much of a matching as they give

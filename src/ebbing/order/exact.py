@@ -39,9 +39,10 @@ from ebbing.order.heuristic import search
 Integers = NDArray[np.int64]
 
 _DOMINANCE = 1e-4  # of the tolerance, per layer: prefixes this close count as equal
-_ROUNDS = 5  # the heuristic search that provides the first order has T^3 / 5 rounds
+_ROUNDS = 200  # the heuristic search that provides the first order has 1 + T^4 / 200 rounds
+_BOTH_ENDS = 11  # from this T on, it pays to find out from which end to start
 _BATCH = 200_000  # prefixes expanded together: more means more dominance, and more memory
-_SLICE = 20_000  # successors built between two looks at the clock
+_SLICE = 20_000  # prefixes built between two looks at the clock, of at most a fortieth as many sets
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def prove(
     deadline = time.monotonic() + seconds
     types, tolerance = Types.of(problem), problem.tolerance
     if incumbent is None:
-        incumbent = search(problem, seed=0, rounds=problem.T**3 // _ROUNDS, seconds=max(0.1, seconds / 10)).order
+        incumbent = search(problem, seed=0, rounds=1 + problem.T**4 // _ROUNDS, seconds=seconds / 10).order
     order = np.asarray(incumbent, dtype=np.intp)
     value = problem.value(order)
     rules = _Rules(np.full(len(types.count), -1, dtype=np.int64), None, _DOMINANCE * tolerance, deadline)
@@ -123,7 +124,7 @@ def prove(
         rules = rules._replace(earlier=earlier, weight=_weights(earlier) if types.reversible else None)
     stack, kept = [_root(types, rules)], 0
     try:
-        if not types.reversible and problem.T > 2:
+        if problem.T >= _BOTH_ENDS and not types.reversible:
             types, stack = _shorter_way(types, stack, rules, value - types.offset - 0.5 * tolerance)
         while stack and time.monotonic() < deadline:
             if progress:
@@ -132,16 +133,14 @@ def prove(
             children = _children(types, stack[-1], rules, prune)
             if children is None:
                 break
-            stack.pop()
             kept += len(children.V)
-            if children.j < problem.T:
-                stack.extend(_split(children))
-                continue
-            for candidate in map(types.order, children.prefix):
+            for candidate in map(types.order, children.prefix if children.j == problem.T else ()):
                 if problem.value(candidate) < value:
                     order, value = candidate, problem.value(candidate)
+            stack = stack[:-1] + (_split(children) if children.j < problem.T else [])  # one step: Ctrl-C loses nothing
     except KeyboardInterrupt:
         pass
+    value = problem.value(order)
     below = _open_bound(stack, types, value) if stack else value
     if below == -inf:  # not even the first layer is done
         below = min(value, convex_bound(problem, steps=5).value)
@@ -238,7 +237,8 @@ def _children(types: Types, batch: _Batch, rules: _Rules, prune: float) -> _Batc
     while at < len(edges) - 1:
         if time.monotonic() > rules.deadline:
             return None
-        to = max(at + 1, int(np.searchsorted(edges, edges[at] + _SLICE)) - 1)
+        to = int(np.searchsorted(edges, edges[at] + _SLICE)) - 1
+        to = min(max(at + 1, to), at + _SLICE // 40)
         candidates = (edges[at : to + 1], remaining[at:to], parent, added)
         parts.append(_expand(tasks, parents, candidates, (places, u), (types.count, rules.earlier, prune, rules.slack)))
         at = to
@@ -266,7 +266,11 @@ def _expand(tasks, parents, candidates, bounding, limits):
     for s in range(len(edges) - 1):
         lo, hi, left = edges[s], edges[s + 1], remaining[s]
         V, H, score = _build(tasks, parents, (parent[lo:hi], added[lo:hi]), left, powers)
-        task = np.repeat(np.arange(K), left)  # (m,) type of each unplaced task
+        task, n = np.empty(m, np.int64), 0  # type of each unplaced task
+        for x in range(K):
+            for _ in range(left[x]):
+                task[n] = x
+                n += 1
         alive = np.empty(hi - lo, np.int64)
         front = 0
         M, constant = np.empty((0, 0)), 0.0

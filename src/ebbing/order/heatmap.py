@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ebbing.order.plan import Plan
+from ebbing.theory import expect
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,9 +30,11 @@ def plot(plan: Plan) -> Figure:
         highest = float(np.sqrt(problem.gaps.max())) or 1.0
         images = []
         for ax, order, title in zip(axes, (range(T), plan.order), ("as given", "as planned"), strict=True):
+            e = expect(problem.reordered(list(order)))
+            values = f"F = {e.forgetting:.4g}, G = {e.generalization:.4g}" if T > 1 else f"G = {e.generalization:.4g}"
             gaps = problem.gaps[np.ix_(list(order), list(order))]
             images.append(ax.imshow(np.sqrt(gaps), cmap="cividis_r", vmin=0, vmax=highest))
-            ax.set_title(title, loc="left")
+            ax.set_title(f"{title}: {values}", loc="left")
             ax.set_xlabel("task, in the order of learning")
             if T <= _NAMES_UP_TO:
                 names = [problem.names[i] for i in order]

@@ -118,16 +118,15 @@ class _Run(NamedTuple):
 
 
 def _embed(problem: Assignment) -> _Tasks:
-    d, k, T = problem.distance, np.concatenate(([0.0], problem.kernel[1:])), problem.T
+    d, k = problem.distance, np.concatenate(([0.0], problem.kernel[1:]))
     mean = d.mean(1)
     gram = -0.5 * (d - mean - mean[:, None] + mean.mean())  # (T, T)
     values, vectors = np.linalg.eigh(gram)
     large = np.abs(values) > 1e-12 * np.abs(values).max()
     alpha = vectors[:, large] * np.sqrt(np.abs(values[large]))  # (T, D)
-    kappa = k[np.abs(np.subtract.outer(np.arange(T), np.arange(T)))].sum(0)  # (T,)
     rho = problem.rate
     return _Tasks(
-        linear=problem.linear - np.outer(np.diag(gram), kappa),
+        linear=problem.linear - np.outer(np.diag(gram), problem.nearness.sum(0)),
         alpha=np.ascontiguousarray(2 * alpha),
         signed=np.ascontiguousarray(alpha * np.sign(values[large])),
         distance=d,
@@ -185,9 +184,8 @@ def _shake(pi, awake, draw, window):
         p = int(draw[0] * (T - 1))
         one = min(1 + int(draw[1] * longest), T - 1 - p)
         two = min(1 + int(2 * draw[2] * longest), T - p - one)
-        stretch = pi[p : p + one].copy()
-        pi[p : p + two] = pi[p + one : p + one + two].copy()
-        pi[p + two : p + two + one] = stretch
+        for i in range(one):  # carry the first stretch past the second, its last task first
+            _move(pi, p + one - 1 - i, p + one + two - 1 - i, True)
         q, o = p + two, min(T - 1, p + one + two)
     else:
         p, q, o = int(draw[0] * T), int(draw[1] * T), int((2 * draw[2] - 1) * T)

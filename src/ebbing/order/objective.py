@@ -21,7 +21,7 @@ from ebbing.problem import Problem
 from ebbing.theory import expect
 from ebbing.theory.expectation import at_least_two_tasks
 from ebbing.theory.rates import Rates
-from ebbing.validate import non_negative, numbers
+from ebbing.validate import number
 
 Minimise = str | Mapping[str, float]
 """'forgetting', 'generalization', or weights: {'forgetting': 0.7, 'generalization': 0.3}."""
@@ -49,7 +49,7 @@ class Objective:
                 f"minimise={minimise!r}: give 'forgetting', 'generalization', or weights of both "
                 "such as {'forgetting': 0.7, 'generalization': 0.3}"
             )
-        f, g = (float(non_negative(name, numbers(name, weights.get(name, 0.0)))) for name in known)
+        f, g = (number(name, weights.get(name, 0.0)) for name in known)
         if f == g == 0:
             raise ValueError(f"minimise={minimise!r}: one of the weights must be positive")
         if f:

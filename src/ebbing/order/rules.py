@@ -23,6 +23,7 @@ Distances are the paper's d_ij = |w*_i - w*_j|^2 throughout.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +31,9 @@ import numpy.typing as npt
 from ebbing.problem import Problem
 from ebbing.theory.rates import Rates
 from ebbing.validate import Array
+
+if TYPE_CHECKING:
+    from ebbing.order.assignment import Assignment
 
 Order = npt.NDArray[np.intp]
 Rule = Callable[[Problem], Order]
@@ -156,7 +160,7 @@ def alternating(problem: Problem) -> Order:
     member = _rounded(gaps[seeds]).argmin(axis=0)  # (T,) the seed's number
     outer_first = np.argsort(-dissimilarity, kind="stable")
     clusters = [outer_first[member[outer_first] == k].tolist() for k in range(len(seeds))]
-    clusters.sort(key=lambda tasks: (-len(tasks), min(tasks)))
+    clusters.sort(key=lambda tasks: (-len(tasks), -dissimilarity[tasks[0]], tasks[0]))
     return np.array([tasks[lap] for lap in range(problem.T) for tasks in clusters if lap < len(tasks)], dtype=np.intp)
 
 
@@ -167,6 +171,19 @@ def random(problem: Problem, seed: int = 0) -> Order:
     [0, 1, 2, 3]
     """
     return np.random.default_rng(seed).permutation(problem.T)
+
+
+def mean_of_all_orders(assignment: Assignment) -> float:
+    """What `random` leads to on average: every task is in every place, every pair at every distance, equally often.
+
+    >>> from ebbing.order.assignment import Assignment
+    >>> mean_of_all_orders(Assignment(np.eye(2), [0, 1], [[0, 3], [3, 0]]))  # of -1 and -3
+    -2.0
+    """
+    T = assignment.T
+    pairs = float((T - np.arange(1, T)) @ assignment.kernel[1:])  # sum_{i<j} k_{j-i}
+    mean_distance = assignment.distance.sum() / max(1, T * (T - 1))
+    return float(assignment.linear.mean() * T - pairs * mean_distance)
 
 
 RULES: dict[str, Rule] = {

@@ -1,12 +1,13 @@
 """Rules of thumb compared: how much of what is at stake does each rule of `order.rules` lose?
 
 The loss of a rule on a problem is (value of its order - optimum) / (mean over all orders - optimum): 0 is optimal, 1 no
-better than a random order. The optimum is proved by branch and bound, for forgetting and for generalization error alike;
-the mean is exact. The same tasks are ordered at every r = 1 - n/p. Noise, equal for all tasks, shifts every value alike.
+better than a random order. The optimum is proved by branch and bound, for forgetting and for generalization error, and
+the mean is exact. The same tasks are ordered at every r = 1 - n/p. Noise, equal for all, would shift all values alike.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ebbing.order.assignment import Assignment
 from ebbing.order.exact import prove
 from ebbing.order.objective import Objective
-from ebbing.order.rules import RULES
+from ebbing.order.rules import RULES, mean_of_all_orders
 from ebbing.paper.record import Verdict, provenance, write_atomically, write_csv, write_json
 from ebbing.problem import Problem
 from ebbing.simulation import Estimate
@@ -29,25 +29,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 QUANTITIES = ("forgetting", "generalization")
-DIMENSIONS = 6
 _SURE = 3.0  # standard errors that a difference must exceed
 
 
-def _random(random: np.random.Generator, T: int) -> Array:
-    return random.standard_normal((T, DIMENSIONS))
-
-
-def _equal_norms(random: np.random.Generator, T: int) -> Array:
-    w = _random(random, T)
-    return w / np.linalg.norm(w, axis=1, keepdims=True)
-
-
-def _clustered(random: np.random.Generator, T: int) -> Array:
-    return _random(random, 3)[random.integers(0, 3, T)] + 0.3 * _random(random, T)
-
-
-def _line(random: np.random.Generator, T: int) -> Array:
-    return random.uniform(-1, 1, (T, 1))
+def _gaussian(random: np.random.Generator, T: int) -> Array:
+    return random.standard_normal((T, 6))
 
 
 def _categories(random: np.random.Generator, T: int) -> Array:
@@ -56,10 +42,11 @@ def _categories(random: np.random.Generator, T: int) -> Array:
 
 
 ENSEMBLES: dict[str, Callable[[np.random.Generator, int], Array]] = {
-    "random": _random,  # Gaussian
-    "equal norms": _equal_norms,  # on the sphere: the assumption of Section 4.3
-    "clustered": _clustered,  # three clusters, 0.3 wide
-    "line": _line,  # uniform on both sides of the initial model
+    "random": _gaussian,  # in 6 dimensions
+    # on the sphere: the assumption of Section 4.3
+    "equal norms": lambda random, T: (w := _gaussian(random, T)) / np.linalg.norm(w, axis=1, keepdims=True),
+    "three clusters": lambda random, T: _gaussian(random, 3)[random.integers(0, 3, T)] + 0.3 * _gaussian(random, T),
+    "on a line": lambda random, T: random.uniform(-1, 1, (T, 1)),  # on both sides of the initial model
     "categories": _categories,  # two to four, at least one task each
 }
 """Ground truths (T, features), drawn at random."""
@@ -72,13 +59,13 @@ class Config:
     T: int = 10
     r: tuple[float, ...] = (0.1, 0.3, 0.5, 0.7, 0.9, 0.97)
     ensembles: tuple[str, ...] = tuple(ENSEMBLES)
-    instances: int = 40
+    instances: int = 50
     p: int = 1000
     seed: int = 0
 
     def __post_init__(self) -> None:
         if not 4 <= count("T", self.T) <= 14:
-            raise ValueError(f"T={self.T}: give 4 to 14 tasks, so that there are categories and every optimum is proved")
+            raise ValueError(f"T={self.T}: give 4 to 14 tasks, few enough to prove every optimum")
         if count("instances", self.instances) < 2:
             raise ValueError("instances=1: standard errors need at least 2")
         if unknown := set(self.ensembles) - set(ENSEMBLES):
@@ -89,13 +76,13 @@ class Config:
 
 @dataclass(frozen=True)
 class Cell:
-    """One rule on one ensemble at one r; loss over the instances on which the order matters."""
+    """The loss of one rule on one ensemble at one r, over the instances on which the order matters."""
 
     quantity: str
     ensemble: str
     r: float
     rule: str
-    loss: float
+    mean: float  # loss
     standard_error: float
     optimal: float  # share of all instances
     instances: int
@@ -112,92 +99,86 @@ class Result:
     proved: npt.NDArray[np.bool_]  # (2, E, R, N)
     provenance: dict[str, Any] = field(repr=False)
 
+    def row(self, quantity: str, ensemble: str, rule: str) -> list[Cell]:
+        """The means over instances, at each r."""
+        at = (QUANTITIES.index(quantity), self.rules.index(rule), self.config.ensembles.index(ensemble))
+        means = [(loss.mean, loss.standard_error) for loss in map(_estimate, self.losses[at])]
+        shares, matters = self.optimal[at].mean(axis=-1).tolist(), np.isfinite(self.losses[at]).sum(axis=-1).tolist()
+        columns = zip(self.config.r, means, shares, matters, strict=True)
+        return [Cell(quantity, ensemble, r, rule, *mean, share, count) for r, mean, share, count in columns]
+
     @property
     def cells(self) -> list[Cell]:
-        """Means over instances."""
-        cells = []
-        for q, k, e, i in np.ndindex(self.losses.shape[:4]):
-            sample = self.losses[q, k, e, i]
-            where = (QUANTITIES[q], self.config.ensembles[e], self.config.r[i], self.rules[k])
-            loss, share = _estimate(sample), float(self.optimal[q, k, e, i].mean())
-            cells.append(Cell(*where, loss.mean, loss.standard_error, share, int(np.isfinite(sample).sum())))
-        return cells
+        """All rows."""
+        rows = itertools.product(QUANTITIES, self.config.ensembles, self.rules)
+        return [cell for row in rows for cell in self.row(*row)]
 
     def sample(self, quantity: str, rule: str, *, ensemble: str | None = None, r: float | None = None) -> Array:
         """The loss on each instance of one or all ensembles, at one r or averaged over r (which share their tasks)."""
         losses = self.losses[QUANTITIES.index(quantity), self.rules.index(rule)]  # (E, R, N)
         if ensemble is not None:
             losses = losses[[self.config.ensembles.index(ensemble)]]
-        at = range(len(self.config.r)) if r is None else [self.config.r.index(r)]
-        return losses[:, list(at)].mean(axis=1).reshape(-1)
+        losses = losses.mean(axis=1) if r is None else losses[:, self.config.r.index(r)]
+        return losses.reshape(-1)
 
     def verdicts(self) -> list[Verdict]:
         """What to know before trusting a rule, each decided by differences on the same instances."""
-        small, large, T = min(self.config.r), max(self.config.r), self.config.T
-        q, some = "generalization", self.config.ensembles
-        paths = "longest_path", "greedy"
-        outer = self.optimal[1, self.rules.index("periphery_to_core")]
+        config, small, large = self.config, min(self.config.r), max(self.config.r)
+        chance, outer = _estimate(self.sample("forgetting", "random")), self.rules.index("periphery_to_core")
+        sorts, proofs = self.optimal[1, outer], self.proved
         rows = [
-            ("every optimum is proved", "control", bool(self.proved.all()), f"{self.proved.sum()} of {self.proved.size}"),
-            ("a random order loses 1", "control", *self._random_loses_one()),
-            ("generalization error: periphery-to-core is optimal, with unequal norms too (equal n and noise)",
-             "Section 4, remark (3)", bool(outer.all()), f"optimal on {outer.sum()} of {outer.size}"),
-            ("forgetting: the task of largest current error next is the best rule over all r", "new",
-             *self._best("largest_error")),
-            (f"forgetting at r = {large}: the same", "new", *self._best("largest_error", r=large)),
-            (f"forgetting at r = {small}: the task farthest from all learnt next is the best rule", "new",
-             *self._best("farthest", r=small)),
-            (f"forgetting at r = {small}: dissimilar neighbours are enough, the longest path beats greedy",
-             "Section 4.3, 1)", *self._less(*paths, r=small)),
-            (f"forgetting at r = {large}: dissimilar neighbours are enough, the longest path beats greedy",
-             "Section 4.3, 1)", *self._less(*paths, r=large)),
-            ("forgetting: greedy saves at least half of what is at stake, in each ensemble at each r", "Section 4.3, 1)",
-             *self._everywhere("greedy", lambda mean, error: mean + _SURE * error < 0.5, max)),
+            ("every optimum is proved", "control", bool(proofs.all()), f"{proofs.sum()} of {proofs.size}"),
+            ("a random order loses 1", "control", abs(chance.mean - 1) < _SURE * chance.standard_error, _text(chance)),
+            ("generalization error: periphery to core is optimal, with unequal norms too (equal n and noise)",
+             "Section 4, remark (3)", bool(sorts.all()), f"optimal on {sorts.sum()} of {sorts.size}"),
             ("the best order for generalization error is not the best for forgetting", "Section 4.3, 2)",
              *self._less("largest_error", "periphery_to_core")),
-            ("forgetting: small steps are worse than a random order, in each ensemble at each r", "Section 4.3, 1)",
-             *self._everywhere("nearest", lambda mean, error: mean - _SURE * error > 1, min)),
-            ("generalization error: small steps are worse than a random order, in each ensemble at each r", "new",
-             *self._everywhere("nearest", lambda mean, error: mean - _SURE * error > 1, min, q)),
+            ("forgetting: the task of largest current error next is the best rule over all kinds and r", "new",
+             *self._best("largest_error")),
+            (f"forgetting at r = {large}: it is the best rule there", "new", *self._best("largest_error", r=large)),
+            ("forgetting: the task farthest from all learnt next is better than the one farthest from the last", "new",
+             *self._less("farthest", "greedy")),
+            ("forgetting: greedy, the task most distant from the last, loses more than twice as much as the best rule",
+             "new", *self._less("largest_error", "greedy", factor=2)),
+            *((f"forgetting at r = {r}: dissimilar neighbours are enough, the longest path beats greedy",
+               "Section 4.3, 1)", *self._less("longest_path", "greedy", r=r)) for r in (small, large)),
+            ("small steps and starting from the core are worse than a random order, always and for both quantities",
+             "Section 4.3, 1)", *self._worse_than_random("nearest", "core_to_periphery")),
         ]  # fmt: skip
-        if "categories" in some:
+        if "categories" in config.ensembles:
             claim = "forgetting: with categories, unequal counts included, dealing them in turn is the best rule"
             rows.append((claim, "Section 4.3, 1)", *self._best("alternating", ensemble="categories")))
-        ran = f"T = {T}, {self.config.instances} problems of {len(some)} kinds, {len(self.config.r)} values of r"
+        ran = f"T = {config.T}, {config.instances} problems of each of {len(config.ensembles)} kinds, at each r"
         return [Verdict(claim, where, ran, result, holds) for claim, where, holds, result in rows]
 
-    def _less(self, one: str, other: str, **where: Any) -> tuple[bool, str]:
-        """Whether `one` forgets less than `other`, in pairs."""
+    def _less(self, one: str, other: str, *, factor: float = 1.0, **where: Any) -> tuple[bool, str]:
+        """Whether `other` loses more than `factor` times the forgetting that `one` loses, in pairs."""
         mine, theirs = (self.sample("forgetting", rule, **where) for rule in (one, other))
-        gain = _estimate(theirs - mine)
-        text = f"{one} loses {_estimate(mine).mean:.2f}, {other} {_estimate(theirs).mean:.2f}: difference {_text(gain)}"
-        return gain.mean > _SURE * gain.standard_error, text
+        gain = _estimate(theirs - factor * mine)
+        means = f"{one} loses {_estimate(mine).mean:.3f}, {other} {_estimate(theirs).mean:.3f}"
+        return (
+            gain.mean > _SURE * gain.standard_error,
+            f"{means}, difference in pairs {_text(_estimate(theirs - mine))}",
+        )
 
     def _best(self, rule: str, **where: Any) -> tuple[bool, str]:
-        """Whether `rule` forgets less than every other."""
+        """Whether `rule` forgets less than every other, beside the runner-up."""
         others = [other for other in self.rules if other != rule]
-        means = [np.nanmean(self.sample("forgetting", other, **where)) for other in others]
-        runner_up = others[int(np.argmin(means))]
-        return all(self._less(rule, other, **where)[0] for other in others), self._less(rule, runner_up, **where)[1]
+        second = min(others, key=lambda other: _estimate(self.sample("forgetting", other, **where)).mean)
+        return all(self._less(rule, other, **where)[0] for other in others), self._less(rule, second, **where)[1]
 
-    def _everywhere(
-        self, rule: str, holds: Callable[[float, float], bool], worst: Callable[..., Cell], quantity: str = QUANTITIES[0]
-    ) -> tuple[bool, str]:
-        """Whether something holds in every cell of a rule, and the cell where it holds least."""
-        cells = [cell for cell in self.cells if (cell.rule, cell.quantity) == (rule, quantity)]
-        least = worst(cells, key=lambda cell: cell.loss)
-        text = f"{rule} loses {_text(Estimate(least.loss, least.standard_error, 0))}, {least.ensemble}, r = {least.r}"
-        return all(holds(cell.loss, cell.standard_error) for cell in cells), f"at the extreme {text}"
-
-    def _random_loses_one(self) -> tuple[bool, str]:
-        loss = _estimate(self.sample("forgetting", "random"))
-        return abs(loss.mean - 1) < _SURE * loss.standard_error, _text(loss)
+    def _worse_than_random(self, *rules: str) -> tuple[bool, str]:
+        """Whether these rules lose more than 1 in every cell, beside the cell where they lose least."""
+        cells = [cell for cell in self.cells if cell.rule in rules and cell.instances > 1]
+        least = min(cells, key=lambda cell: cell.mean)
+        text = f"at least {_text(least)} ({least.rule}, {least.ensemble}, r = {least.r})"
+        return all(cell.mean - _SURE * cell.standard_error > 1 for cell in cells), text
 
 
 def run(config: Config = Config(), progress: Callable[[float], None] | None = None) -> Result:  # noqa: B008 (frozen)
     """Draw the problems, order each by every rule, and prove the optimum.
 
-    >>> result = run(Config(T=5, r=(0.5,), instances=3, ensembles=("line",)))
+    >>> result = run(Config(T=5, r=(0.5,), instances=3, ensembles=("on a line",)))
     >>> result.losses.shape, bool(result.proved.all()), bool((result.losses >= 0).all())
     ((2, 9, 1, 1, 3), True, True)
     """
@@ -212,10 +193,11 @@ def run(config: Config = Config(), progress: Callable[[float], None] | None = No
             assignment, _ = Objective.of(problem, quantity).assignment()
             values = np.array([assignment.value(order) for order in orders])
             proof = prove(assignment, incumbent=orders[int(values.argmin())])
-            stake = mean_value(assignment) - proof.value
+            stake = mean_of_all_orders(assignment) - proof.value
             excess = np.maximum(values - proof.value, 0.0)
             losses[q, :, e, i, k] = excess / stake if stake > proof.tolerance else np.nan
-            optimal[q, :, e, i, k], proved[q, e, i, k] = excess <= proof.tolerance, proof.proved
+            proved[q, e, i, k] = proof.proved
+            optimal[q, :, e, i, k] = proof.proved & (excess <= proof.tolerance)
         if progress:
             progress((done + 1) / proved[0].size)
     return Result(config, tuple(RULES), losses, optimal, proved, provenance(config, time.monotonic() - began))
@@ -227,20 +209,91 @@ def _problem(config: Config, ensemble: str, r: float, instance: int) -> Problem:
     return Problem.from_vectors(w, n=round((1 - r) * config.p), p=config.p)
 
 
-def mean_value(assignment: Assignment) -> float:
-    """V averaged over all orders: every task in every place, every pair at every distance, equally often.
-
-    >>> mean_value(Assignment(np.eye(2), [0, 1], [[0, 3], [3, 0]]))  # of -1 and -3
-    -2.0
-    """
-    T = assignment.T
-    pairs = (T - np.arange(1, T)) @ assignment.kernel[1:]  # sum_{i<j} k_{j-i}
-    return float(assignment.linear.mean() * T - pairs * assignment.distance.sum() / (T * (T - 1)))
-
-
 def _estimate(sample: Array) -> Estimate:
-    return Estimate.of(sample[np.isfinite(sample)])
+    """Over the instances on which the order matters."""
+    matters = sample[np.isfinite(sample)]
+    return Estimate.of(matters) if len(matters) else Estimate(*3 * [float("nan")])
 
 
-def _text(estimate: Estimate) -> str:
-    return f"{estimate.mean:.3f} \u00b1 {estimate.standard_error:.3f}"
+def _text(loss: Estimate | Cell) -> str:
+    return f"{loss.mean:.3f} \u00b1 {loss.standard_error:.3f}"
+
+
+_STYLES = {  # Okabe-Ito colours, told apart by all eyes, each with a marker of its own; random orders are the line at 1
+    "largest_error": ("largest error next", "#D55E00", "o"),
+    "farthest": ("farthest from all learnt next", "#009E73", "s"),
+    "greedy": ("most distant next (greedy)", "#E69F00", "^"),
+    "alternating": ("clusters in turn", "#CC79A7", "v"),
+    "periphery_to_core": ("periphery to core", "#0072B2", "D"),
+    "longest_path": ("longest path", "#000000", "X"),
+    "nearest": ("most similar next", "#888888", "P"),
+    "core_to_periphery": ("core to periphery", "#56B4E9", "d"),
+}
+
+
+def plot(result: Result) -> Figure:
+    """Loss against r: a row for each quantity, a column for each ensemble, on a scale of square roots."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    style: dict[Any, Any] = {"font.size": 8, "axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False}
+    config = result.config
+    top = 1.1 * max([1.0, *(cell.mean + cell.standard_error for cell in result.cells if cell.rule in _STYLES)])
+    with mpl.rc_context(style):
+        figure = Figure(figsize=(0.8 + 1.35 * len(config.ensembles), 5.0), layout="constrained")
+        axes = figure.subplots(2, len(config.ensembles), sharex=True, sharey=True, squeeze=False)
+        for (row, column), ax in np.ndenumerate(axes):
+            for rule, (label, colour, marker) in _STYLES.items():
+                line = result.row(QUANTITIES[row], config.ensembles[column], rule)
+                r, loss, error = zip(*((cell.r, cell.mean, cell.standard_error) for cell in line), strict=True)
+                ax.errorbar(r, loss, error, color=colour, marker=marker, ms=3.6, mew=0, lw=1.1, elinewidth=0.8,
+                            label=label, clip_on=False)  # fmt: skip
+            ax.axhspan(1, top, color="0.955", lw=0, zorder=0)
+            ax.axhline(1, color="0.4", lw=0.8, ls=(0, (4, 2)), zorder=1)
+            # The signed square root: matplotlib looks below zero too.
+            ax.set_yscale("function", functions=(lambda y: np.sign(y) * np.abs(y) ** 0.5, lambda x: x * np.abs(x)))
+            ax.set(ylim=(0, top), xlim=(0, 1), xticks=(0, 0.5, 1), xticklabels=("0", "0.5", "1"))
+            ax.set(**({"xlabel": "$r = 1 - n/p$"} if row else {"title": config.ensembles[column]}))
+            ax.set_yticks(*zip(*((y, f"{y:g}") for y in (0, 0.05, 0.2, 0.5, 1, 2, 3) if y < top), strict=True))
+        for ax, name in zip(axes[:, 0], ("forgetting", "generalization error"), strict=True):
+            ax.set_ylabel(f"excess {name}\n(0: optimum, 1: random order)")
+            ax.annotate("worse than random", (0.05, 1), xytext=(0, 3), textcoords="offset points", color="0.35")
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
+    return figure
+
+
+def save(result: Result, folder: Path) -> list[Path]:
+    """rules.png, rules.svg, the means as rules.csv, and with verdicts and provenance as rules.json."""
+    import io
+
+    figure, cells = plot(result), [vars(cell) for cell in result.cells if cell.instances > 1]
+    for suffix in ("png", "svg"):
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=suffix, dpi=200)
+        write_atomically(folder / f"rules.{suffix}", buffer.getvalue())
+    write_csv(folder / "rules.csv", list(cells[0]), [list(cell.values()) for cell in cells])
+    content = {
+        "provenance": result.provenance,
+        "unproved": int((~result.proved).sum()),
+        "verdicts": [vars(verdict) for verdict in result.verdicts()],
+        "cells": cells,
+    }
+    write_json(folder / "rules.json", content)
+    return [folder / f"rules.{suffix}" for suffix in ("png", "svg", "csv", "json")]
+
+
+def to_text(result: Result) -> str:
+    """The loss of each rule with its standard error, and the share of problems on which it is optimal.
+
+    >>> print(to_text(run(Config(T=5, r=(0.5,), instances=3, ensembles=("on a line",)))).splitlines()[0])
+    forgetting, on a line           r = 0.5         optimal
+    """
+    text, header = "", "".join(f"r = {r:<12g}" for r in result.config.r)
+    for kind in itertools.product(QUANTITIES, result.config.ensembles):
+        text += f"{', '.join(kind):<32}{header}optimal\n"
+        for rule in result.rules:
+            row = result.row(*kind, rule)
+            losses = "".join(f"{_text(cell):<16}" for cell in row)
+            text += f"  {rule:<30}{losses}{np.mean([cell.optimal for cell in row]):.0%}\n"
+        text += "\n"
+    return text

@@ -9,7 +9,7 @@ import numpy as np
 from ebbing.problem import Problem
 from ebbing.theory.expectation import expect
 from ebbing.theory.rates import Rates
-from ebbing.validate import Array, non_negative, numbers
+from ebbing.validate import Array, number
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ def forward_transfer(problem: Problem, *, random_energy: float = 0.0) -> Forward
     >>> transfer.difference.tolist()
     [0.0, -0.25, -0.375]
     """
-    energy = float(non_negative("random_energy", numbers("random_energy", random_energy)))
+    energy = number("random_energy", random_energy)
     rates, errors = Rates.of(problem), expect(problem).errors
     scratch = rates.keep * (problem.start + energy) + rates.noise
     before = np.diagonal(errors)  # L[t-1, t]: the diagonal of the matrix with its initial row

@@ -13,7 +13,7 @@ from ebbing.theory.deviation import deviations
 from ebbing.theory.expectation import at_least_two_tasks
 from ebbing.theory.rates import Rates
 from ebbing.theory.recursion import Means, column
-from ebbing.validate import Array, count, non_negative, numbers
+from ebbing.validate import Array, counts, non_negative, numbers
 
 _POINTS_AT_ONCE = 4096
 """Small enough for the work arrays to stay in a core's cache."""
@@ -75,9 +75,9 @@ def expect_grid(
     >>> grid.generalization.round(6).tolist()
     [[1.756897, 1.812069], [1.767399, 1.930026], [1.255981, 1.284355]]
     """
-    given = {"p": _counts("p", problem.p if p is None else p)}
+    given: dict[str, npt.NDArray] = {"p": counts("p", problem.p if p is None else p)}
     if n is not None:
-        given["n"] = _counts("n", n)
+        given["n"] = counts("n", n)
     if sigma is not None:
         given["sigma"] = non_negative("sigma", numbers("sigma", sigma))
     try:
@@ -121,11 +121,3 @@ def _chunks(size: int, at_once: int) -> list[slice]:
 
 def _at(rates: Rates, points: slice) -> Rates:
     return Rates(**{name: values[:, points] for name, values in vars(rates).items()})
-
-
-def _counts(name: str, values: npt.ArrayLike) -> npt.NDArray:
-    array = numbers(name, values)
-    broken = array[array != np.floor(array)]
-    for suspect in (*broken[:1], array.min(initial=1), array.max(initial=1)):
-        count(name, float(suspect))
-    return array.astype(np.int64)
