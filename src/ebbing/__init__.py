@@ -7,6 +7,7 @@
 (1.0214, 1.93)
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ebbing import metrics, theory
@@ -16,6 +17,7 @@ from ebbing.simulation import Estimate, simulate, simulate_metrics, simulate_tex
 from ebbing.theory import expect, expect_grid
 
 if TYPE_CHECKING:
+    from ebbing.order import best_order, front, stakes, worst_order
     from ebbing.problemfile import read_problem
 
 __version__ = "0.1.0"
@@ -23,22 +25,37 @@ __version__ = "0.1.0"
 __all__ = [
     "Estimate",
     "Problem",
+    "best_order",
     "expect",
     "expect_grid",
+    "front",
     "metrics",
     "read_matrix",
     "read_problem",
     "simulate",
     "simulate_metrics",
     "simulate_textbook",
+    "stakes",
     "theory",
+    "worst_order",
 ]
+
+
+_LATER = {
+    "best_order": "ebbing.order",
+    "front": "ebbing.order",
+    "read_problem": "ebbing.problemfile",
+    "stakes": "ebbing.order",
+    "worst_order": "ebbing.order",
+}
 
 
 def __getattr__(name: str) -> object:
     """Loads on first use what needs more than NumPy."""
-    if name == "read_problem":
-        from ebbing.problemfile import read_problem
-
-        return read_problem
+    if name in _LATER:
+        return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'ebbing' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

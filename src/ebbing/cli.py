@@ -135,7 +135,7 @@ def order(
     """
     from ebbing import printing_order
     from ebbing.order import stakes
-    from ebbing.order.front import front as find_front
+    from ebbing.order import front as find_front
     from ebbing.order.heatmap import picture_format, save
     from ebbing.printing import to_json
     from ebbing.progress import status_line
@@ -185,7 +185,7 @@ def metrics_command(
 @app.command()
 def reproduce(
     targets: Annotated[
-        list[str] | None, typer.Argument(help="What to reproduce: fig1, claims; everything if none.")
+        list[str] | None, typer.Argument(help="What to reproduce: claims, fig1, tables, rules; everything if none.")
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for figures, data and verdicts.")] = Path("results"),
     as_json: AsJson = False,

@@ -8,21 +8,12 @@ import numpy as np
 import pytest
 
 from ebbing.order import categories
+from ebbing.order import rules as thumb
 from ebbing.order.assignment import all_values
 from ebbing.order.exact import prove
 from ebbing.order.objective import Objective
 from ebbing.order.plan import best_order
-from ebbing.order.rules import (
-    RULES,
-    alternating,
-    farthest,
-    greedy,
-    largest_error,
-    longest_path,
-    mean_of_all_orders,
-    periphery_to_core,
-    random,
-)
+from ebbing.order.rules import RULES, alternating, farthest, greedy, largest_error, longest_path, periphery_to_core
 from ebbing.paper import rules as study
 from ebbing.problem import Problem
 from ebbing.theory import expect
@@ -39,9 +30,6 @@ def tasks(T: int, seed: int = 0, dimension: int = 3, **settings) -> Problem:
 @pytest.fixture(scope="module")
 def result() -> study.Result:
     return study.run(study.Config(T=9, r=(0.1, 0.97), instances=60))
-
-
-# --- each rule --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -164,17 +152,14 @@ def test_periphery_to_core_is_optimal_for_generalization_error_whatever_the_norm
 
 def test_random_depends_on_the_seed_only():
     problem = tasks(8)
-    assert random(problem, seed=1).tolist() == random(tasks(8, seed=5), seed=1).tolist()
-    assert random(problem, seed=1).tolist() != random(problem, seed=2).tolist()
+    assert thumb.random(problem, seed=1).tolist() == thumb.random(tasks(8, seed=5), seed=1).tolist()
+    assert thumb.random(problem, seed=1).tolist() != thumb.random(problem, seed=2).tolist()
 
 
 def test_the_mean_of_all_orders_equals_enumeration():
     for T, minimise in itertools.product((2, 3, 6), study.QUANTITIES):
         assignment, _ = Objective.of(tasks(T, seed=T, n=20), minimise).assignment()
-        assert mean_of_all_orders(assignment) == pytest.approx(all_values(assignment)[1].mean(), abs=1e-12)
-
-
-# --- the study --------------------------------------------------------------------------------------------------------
+        assert thumb.mean_of_all_orders(assignment) == pytest.approx(all_values(assignment)[1].mean(), abs=1e-12)
 
 
 def test_the_optimum_loses_nothing_and_a_bad_rule_most(monkeypatch):

@@ -1,8 +1,8 @@
 """Task orders: the best one with a certificate, what is at stake, rules of thumb, and proofs about categories."""
 
-from ebbing.order.front import FrontPoint, front
+from ebbing.order.balance import FrontPoint, front
 from ebbing.order.plan import Plan, best_order
-from ebbing.order.stakes import RandomOrders, Stakes, random_orders, stakes, worst_order
+from ebbing.order.comparison import RandomOrders, Stakes, random_orders, stakes, worst_order
 
 __all__ = [
     "FrontPoint",

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict
 from pathlib import Path
 
-from ebbing.paper import claims, fig1, tables
+from ebbing.paper import claims, fig1, rules, tables
 from ebbing.paper.record import Verdict, verdict_markdown, write_atomically, write_json
 
 Progress = Callable[[float], None]
@@ -42,7 +42,18 @@ def _tables(folder: Path, progress: Progress) -> list[Verdict]:
     return [Verdict(s.name, "task order", ran, s.proved, s.holds) for s in result.statements]
 
 
-TARGETS: dict[str, Callable[[Path, Progress], list[Verdict]]] = {"claims": _claims, "fig1": _fig1, "tables": _tables}
+def _rules(folder: Path, progress: Progress) -> list[Verdict]:
+    result = rules.run(progress=progress)
+    rules.save(result, folder)
+    return result.verdicts()
+
+
+TARGETS: dict[str, Callable[[Path, Progress], list[Verdict]]] = {
+    "claims": _claims,
+    "fig1": _fig1,
+    "tables": _tables,
+    "rules": _rules,
+}
 
 
 def reproduce(

@@ -61,7 +61,7 @@ class Config:
     ensembles: tuple[str, ...] = tuple(ENSEMBLES)
     instances: int = 50
     p: int = 1000
-    seed: int = 0
+    seed: int = 20  # the claims in `Result.verdicts` were formed on seeds 0 to 3; this one was fresh when first run
 
     def __post_init__(self) -> None:
         if not 4 <= count("T", self.T) <= 14:
