@@ -1,47 +1,176 @@
-"""Order search: proved optima, brute force, scipy's quadratic assignment, growth of a move's cost, gaps at large T.
+"""Task orders: proved optima, brute force, scipy, the cost of a move, and gaps at large T. One core.
 
-Run with `python benchmarks/bench_order.py`; one core, about ten minutes. Compilation is done before anything is timed,
-and each comparison checks that both sides mean the same objective, or reach the same optimum, before it prints a ratio.
+Run alone: python benchmarks/bench_order.py. Compilation is done before anything is timed.
 """
+
+from __future__ import annotations
 
 import time
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment, quadratic_assignment
 
-from ebbing.order import assignment, heuristic
+from ebbing.order import assignment, best_order, heuristic
 from ebbing.order.assignment import Assignment, all_values
 from ebbing.order.bounds import convex_bound
-from ebbing.order.exact import prove
-from ebbing.order.heuristic import search
+from ebbing.order.objective import Objective
+from ebbing.problem import Problem
+from harness import Row, at_least, at_most, markdown, seconds
 
 RATES = (0.3, 0.6, 0.9)
 
 
-def gaussian_tasks(T: int, r: float, seed: int, *, unit: bool = False, dimension: int = 6) -> Assignment:
-    """The forgetting of random tasks; of equal norms if `unit`."""
+def tasks(T: int, r: float, seed: int, *, unit: bool = False, dimension: int = 6) -> Problem:
+    """Random Gaussian ground truths in six dimensions; of equal norms if `unit`."""
     w = np.random.default_rng([T, seed]).standard_normal((T, dimension))
     if unit:
         w /= np.linalg.norm(w, axis=1, keepdims=True)
-    gram = w @ w.T
-    norm = np.diag(gram)
-    d = np.maximum(norm + norm[:, None] - 2 * gram, 0)
-    d, j = (d + d.T) / 2 * (1 - np.eye(T)), np.arange(T)
-    linear = np.outer(d.sum(1), (1 - r) * r ** (T - 1 - j))
-    if not unit:  # otherwise a constant
-        linear += np.outer(norm, (r**T - r ** (j + 1)) * (j < T - 1))
-    return Assignment(linear, (1 - r) * r**j, d)
+    return Problem.from_vectors(w, n=round(1000 * (1 - r)), p=1000)
 
 
-def categories(counts: list[int], r: float) -> Assignment:
-    """Categories at random places."""
-    kind = np.repeat(np.arange(len(counts)), counts)
-    T = len(kind)
-    w = np.random.default_rng(len(counts)).standard_normal((len(counts), 6))[kind]
-    d, j = np.square(w[:, None] - w[None]).sum(-1), np.arange(T)
-    linear = np.outer(d.sum(1), (1 - r) * r ** (T - 1 - j))
-    linear += np.outer(np.square(w).sum(1), (r**T - r ** (j + 1)) * (j < T - 1))
-    return Assignment(linear, (1 - r) * r**j, d)
+def forgetting(problem: Problem) -> Assignment:
+    return Objective.of(problem, "forgetting").assignment()[0]
+
+
+def proved_optima() -> list[Row]:
+    rows = []
+    for T, problems, target in ((12, 20, 1.0), (14, 20, 15.0), (16, 20, 300.0), (20, 5, None)):
+        for r in RATES:
+            times = []
+            for seed in range(problems):
+                problem = tasks(T, r, seed)
+                began = time.perf_counter()
+                plan = best_order(problem, seconds=600)
+                times.append(time.perf_counter() - began)
+                assert plan.proved, f"T={T}, r={r}, seed={seed} is not proved"
+            what = f"best_order proved, T = {T}, r = {r}: median (slowest {max(times):.2g} s) of {problems}"
+            median = float(np.median(times))
+            rows.append(at_most(what, median, target, " s") if target else Row(what, f"{median:.3g} s", "-", True))
+    return rows
+
+
+def categories() -> list[Row]:
+    rows = []
+    for counts in ((25, 25), (10, 10, 10), (5, 5, 5, 5), (3,) * 6, (2,) * 8):
+        labels = [str(kind) for kind, count in enumerate(counts) for _ in range(count)]
+        slowest = 0.0
+        for r in RATES:
+            problem = Problem.categories(labels, n=round(1000 * (1 - r)), p=1000)
+            began = time.perf_counter()
+            assert best_order(problem, seconds=600).proved
+            slowest = max(slowest, time.perf_counter() - began)
+        counted = " + ".join(map(str, counts))
+        rows.append(Row(f"categories {counted}, slowest of three r", f"{slowest:.2g} s", "proved", True))
+    return rows
+
+
+def against_brute_force() -> list[Row]:
+    problems = [tasks(9, RATES[seed % 3], seed) for seed in range(100)]
+    objectives = [Objective.of(problem, "forgetting") for problem in problems]
+    forms = [objective.assignment()[0] for objective in objectives]
+    for seed, (problem, objective, form) in enumerate(zip(problems, objectives, forms, strict=True)):
+        orders, values = all_values(form)
+        plan, best = best_order(problem), objective.value(orders[values.argmin()].astype(int))
+        assert plan.proved
+        assert abs(plan.value - best) <= plan.tolerance, f"problem {seed}: {plan.value}, enumeration finds {best}"
+
+    def enumerate_afresh(form: Assignment) -> None:
+        assignment._permutations.cache_clear()
+        all_values(form)
+
+    # Fresh problems: nothing that was remembered above may help.
+    again = [tasks(9, RATES[seed % 3], seed) for seed in range(100)]
+    ours = np.median([seconds(lambda p=problem: best_order(p), repeat=1) for problem in again])
+    afresh = np.median([seconds(lambda f=form: enumerate_afresh(f), repeat=1) for form in forms[:30]])
+    ready = np.median([seconds(lambda f=form: all_values(f), repeat=1) for form in forms[:30]])
+    return [
+        at_least("T = 9: vectorised enumeration against best_order, same optimum on 100 of 100", afresh / ours, 100),
+        Row("the same with the table of all orders already built", f"{ready / ours:.0f}x", "-", True),
+    ]
+
+
+def against_scipy() -> list[Row]:
+    """Tasks of equal norm, so that the diagonals of scipy's matrices can carry the linear term."""
+    rows = []
+    for T, limit in ((20, 0.5), (50, 2.0), (100, 5.0)):
+        loss: dict[str, list[float]] = {"2opt": [], "faq": []}
+        for r in RATES:
+            for seed in range(2):
+                objective = forgetting(tasks(T, r, seed, unit=True))
+                ours = heuristic.search(objective, seed=seed, seconds=limit).value
+                stake = random_mean(objective) - ours
+                for method, losses in loss.items():
+                    losses.append((scipy_restarted(objective, method, limit) - ours) / stake)
+        for method, losses in loss.items():
+            worse, better = sum(x < -1e-9 for x in losses), sum(x > 1e-9 for x in losses)
+            what = f"scipy {method} restarted for the same {limit:g} s, T = {T}: better / worse than ours, mean loss"
+            measured = f"{worse} / {better} of {len(losses)}, {np.mean(losses):.1%}"
+            rows.append(Row(what, measured, "never better", worse == 0))
+    return rows
+
+
+def scipy_restarted(problem: Assignment, method: str, limit: float) -> float:
+    """The best value of as many runs as begin within the time."""
+    T = problem.T
+    A = -0.5 * np.concatenate(([0.0], problem.kernel[1:]))[np.abs(np.subtract.outer(np.arange(T), np.arange(T)))]
+    B = problem.distance.copy()
+    flat = problem.linear - problem.linear.mean(axis=0)  # of equal norms: the rest is the same for every order
+    left, weights, right = np.linalg.svd(flat)
+    assert weights[1] <= 1e-9 * weights[0], "linear must have rank one"
+    np.fill_diagonal(B, left[:, 0] * weights[0])
+    np.fill_diagonal(A, right[0])
+    constant = float(problem.linear.mean(axis=0).sum())
+    order = np.random.default_rng(0).permutation(T)
+    assert np.isclose((A * B[np.ix_(order, order)]).sum() + constant, problem.value(order)), "the objectives differ"
+    random, best, deadline = np.random.default_rng(1), np.inf, time.perf_counter() + limit
+    while time.perf_counter() < deadline:
+        options = {"rng": random} if method == "2opt" else {"rng": random, "P0": "randomized"}
+        found = quadratic_assignment(A, B, method=method, options=options)
+        best = min(best, problem.value(found.col_ind))
+    return best
+
+
+def cost_of_a_move() -> list[Row]:
+    """All 2T moves of a task priced and the best carried out, at fixed dimension."""
+    cost = {}
+    for T in (125, 250, 500, 1000):
+        objective = forgetting(tasks(T, 0.6, 0))
+        embedded = tuple(heuristic._embed(objective))
+        pi = np.random.default_rng(0).permutation(T)
+        fields = np.zeros((T, 6)), np.zeros((T, 6))
+        heuristic._update(embedded, pi, fields, 0, T - 1)
+        before = objective.value(pi)
+        delta, q, carry = heuristic._best_move(embedded, pi, fields, 3)
+        heuristic._move(pi, 3, q, carry)
+        assert np.isclose(objective.value(pi) - before, delta), "a move's price differs from recomputing"
+        times = []
+        for _ in range(20):
+            began = time.perf_counter()
+            for p in range(0, T, 5):
+                _, q, carry = heuristic._best_move(embedded, pi, fields, p)
+                heuristic._move(pi, p, q, carry)
+                heuristic._update(embedded, pi, fields, min(p, q), max(p, q))
+            times.append((time.perf_counter() - began) / len(range(0, T, 5)))
+        cost[T] = min(times) * 1e6
+    slope = np.polyfit(np.log(list(cost)), np.log(list(cost.values())), 1)[0]
+    shown = ", ".join(f"{us:.1f} us at {T}" for T, us in cost.items())
+    return [at_most(f"one improvement move, {shown}: growth as a power of T", float(slope), 1.3)]
+
+
+def gaps_at_large_T() -> list[Row]:
+    rows = []
+    for T, limit in ((50, 5.0), (100, 10.0), (1000, 40.0)):
+        for r in RATES:
+            problem = tasks(T, r, 1)
+            plan = best_order(problem, seconds=limit)
+            objective, constant = Objective.of(problem, "forgetting").assignment()
+            mean = random_mean(objective) + constant
+            gap = plan.gap / (mean - plan.lower_bound)
+            classical = gilmore_lawler(objective) + constant
+            other = (plan.value - classical) / (mean - classical)
+            what = f"gap of best_order to its bound, of what is at stake, T = {T:,}, r = {r}, {limit:g} s"
+            rows.append(Row(what, f"{gap:.1%} (Gilmore-Lawler: {other:.0%})", "-", True))
+    return rows
 
 
 def random_mean(problem: Assignment) -> float:
@@ -60,146 +189,18 @@ def gilmore_lawler(problem: Assignment) -> float:
     return float(costs[rows, columns].sum())
 
 
-def proved_optima() -> None:
-    print("\nProved optimum, heuristic start included; random Gaussian tasks in 6 dimensions; seconds")
-    print(f"{'T':>4} {'r':>5} {'problems':>9} {'median':>8} {'slowest':>8} {'target':>7} {'prefixes':>9}")
-    for T, problems, target in ((12, 20, 1), (14, 20, 15), (16, 20, 300), (18, 5, None), (20, 5, None)):
-        for r in RATES:
-            times, prefixes = [], []
-            for seed in range(problems):
-                problem = gaussian_tasks(T, r, seed)
-                start = time.perf_counter()
-                proof = prove(problem)
-                times.append(time.perf_counter() - start)
-                prefixes.append(proof.prefixes)
-                if not proof.proved:
-                    raise AssertionError(f"T={T}, r={r}, seed={seed} is not proved")
-            print(
-                f"{T:4} {r:5} {problems:9} {np.median(times):8.3f} {max(times):8.3f} {target or '':>7} "
-                f"{int(np.median(prefixes)):9}"
-            )
-    print("\nCategories (identical tasks), proved; seconds")
-    for counts in ([15, 15], [25, 25], [10, 10, 10], [5, 5, 5, 5], [3] * 6, [2] * 8):
-        for r in RATES:
-            start = time.perf_counter()
-            proof = prove(categories(counts, r), seconds=60)
-            verdict = "proved" if proof.proved else f"gap {proof.value - proof.lower_bound:.3g}"
-            print(f"  T={sum(counts):2} {counts!s:26} r={r}: {time.perf_counter() - start:7.3f} {verdict}")
-
-
-def against_brute_force() -> None:
-    print("\nT=9, 100 problems: vectorised enumeration of all orders against the exact search; milliseconds each")
-    ours, ready, fresh = [], [], []
-    for seed in range(100):
-        problem = gaussian_tasks(9, (0.1, 0.3, 0.6, 0.9)[seed % 4], seed)
-        assignment._permutations.cache_clear()
-        clock = [time.perf_counter()]
-        all_values(problem)
-        clock.append(time.perf_counter())
-        best = all_values(problem)[1].min()
-        clock.append(time.perf_counter())
-        proof = prove(problem)
-        clock.append(time.perf_counter())
-        for column, seconds in zip((fresh, ready, ours), np.diff(clock), strict=True):
-            column.append(seconds * 1e3)
-        if not proof.proved or abs(proof.value - best) > proof.tolerance:
-            raise AssertionError(f"problem {seed}: {proof.value}, but enumeration finds {best}")
-    print("  the same optimum on 100 of 100")
-    print(f"  enumeration {np.median(fresh):.1f} (with its table ready {np.median(ready):.1f}), ours {np.median(ours):.2f}")
-    print(f"  ratio {np.median(fresh) / np.median(ours):.0f}x ({np.median(ready) / np.median(ours):.0f}x)")
-
-
-def against_scipy() -> None:
-    print(
-        "\nAgainst scipy.optimize.quadratic_assignment, restarted for the same time; tasks of equal norm (so that the"
-    )
-    print("diagonals of its matrices carry the linear term); its loss in % of (mean over random orders - ours)")
-    print(f"{'T':>4} {'r':>5} {'seconds':>8} {'problem':>8} {'2opt':>8} {'faq':>8}")
-    worse, total = 0, 0
-    for T, seconds in ((20, 0.5), (50, 2.0), (100, 5.0)):
-        for r in RATES:
-            for seed in range(3):
-                problem = gaussian_tasks(T, r, seed, unit=True)
-                ours = search(problem, seed=seed, seconds=seconds).value
-                range_ = random_mean(problem) - ours
-                loss = {}
-                for method in ("2opt", "faq"):
-                    loss[method] = 100 * (scipy_restarted(problem, method, seconds) - ours) / range_
-                    total += 1
-                    worse += loss[method] < -1e-7
-                print(f"{T:4} {r:5} {seconds:8} {seed:8} {loss['2opt']:8.3f} {loss['faq']:8.3f}")
-    print(f"  ours was worse in {worse} of {total}")
-
-
-def scipy_restarted(problem: Assignment, method: str, seconds: float) -> float:
-    """The best value of as many runs as begin within the time."""
-    T = problem.T
-    A = -0.5 * np.concatenate(([0.0], problem.kernel[1:]))[np.abs(np.subtract.outer(np.arange(T), np.arange(T)))]
-    B = problem.distance.copy()
-    left, weights, right = np.linalg.svd(problem.linear)
-    if T > 1 and weights[1] > 1e-9 * weights[0]:
-        raise AssertionError("linear must have rank one")
-    np.fill_diagonal(B, left[:, 0] * weights[0])
-    np.fill_diagonal(A, right[0])
-    order = np.random.default_rng(0).permutation(T)
-    if not np.isclose((A * B[np.ix_(order, order)]).sum(), problem.value(order)):
-        raise AssertionError("the two objectives differ")
-    random, best, deadline = np.random.default_rng(1), np.inf, time.perf_counter() + seconds
-    while time.perf_counter() < deadline:
-        options = {"rng": random} if method == "2opt" else {"rng": random, "P0": "randomized"}
-        found = quadratic_assignment(A, B, method=method, options=options)
-        best = min(best, problem.value(found.col_ind))
-    return best
-
-
-def growth() -> None:
-    print("\nOne improvement: all 2T moves of a task priced, the best carried out; beside it, V recomputed once")
-    print(f"{'T':>5} {'D':>4} {'us':>9} {'us / T':>8} {'recomputing, us':>16}")
-    for dimension, sizes in ((6, (125, 250, 500, 1000)), (50, (125, 250, 500, 1000))):
-        for T in sizes:
-            problem = gaussian_tasks(T, 0.6, 0, dimension=dimension)
-            tasks = tuple(heuristic._embed(problem))
-            pi = np.random.default_rng(0).permutation(T)
-            fields = np.zeros((T, dimension)), np.zeros((T, dimension))
-            heuristic._update(tasks, pi, fields, 0, T - 1)
-            before = problem.value(pi)
-            delta, q, carry = heuristic._best_move(tasks, pi, fields, 3)
-            heuristic._move(pi, 3, q, carry)
-            if not np.isclose(problem.value(pi) - before, delta):
-                raise AssertionError("a move's price differs from recomputing")
-            times = []
-            for _ in range(5):
-                start = time.perf_counter()
-                for p in range(0, T, 5):
-                    _, q, carry = heuristic._best_move(tasks, pi, fields, p)
-                    heuristic._move(pi, p, q, carry)
-                    heuristic._update(tasks, pi, fields, min(p, q), max(p, q))
-                times.append((time.perf_counter() - start) / len(range(0, T, 5)))
-            start = time.perf_counter()
-            problem.value(pi)
-            recomputed = time.perf_counter() - start
-            print(f"{T:5} {dimension:4} {min(times) * 1e6:9.1f} {min(times) / T * 1e6:8.4f} {recomputed * 1e6:16.0f}")
-
-
-def gaps() -> None:
-    print("\nBest order found, bound, and gap in % of (mean over random orders - bound)")
-    print(f"{'T':>5} {'r':>5} {'found':>11} {'bound':>11} {'gap %':>6} {'seconds':>8} {'Gilmore-Lawler gap %':>21}")
-    for T, seconds in ((20, 1), (50, 2), (100, 5), (1000, 30)):
-        for r in RATES:
-            problem = gaussian_tasks(T, r, 1)
-            start = time.perf_counter()
-            found, bound = search(problem, seconds=seconds).value, convex_bound(problem, seconds=seconds).value
-            seconds_used = time.perf_counter() - start
-            classical, mean = gilmore_lawler(problem), random_mean(problem)
-            gap, classical_gap = (100 * (found - b) / (mean - b) for b in (bound, classical))
-            print(f"{T:5} {r:5} {found:11.4f} {bound:11.4f} {gap:6.2f} {seconds_used:8.1f} {classical_gap:21.1f}")
+def run() -> list[Row]:
+    best_order(tasks(6, 0.5, 0))  # compiles
+    convex_bound(forgetting(tasks(6, 0.5, 0)))
+    return [
+        *proved_optima(),
+        *categories(),
+        *against_brute_force(),
+        *against_scipy(),
+        *cost_of_a_move(),
+        *gaps_at_large_T(),
+    ]
 
 
 if __name__ == "__main__":
-    prove(gaussian_tasks(6, 0.5, 0))  # compiles
-    search(gaussian_tasks(6, 0.5, 0), rounds=10)
-    proved_optima()
-    against_brute_force()
-    growth()
-    gaps()
-    against_scipy()
+    print(markdown(run()))

@@ -7,9 +7,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import bench_linear
+import bench_order
 from harness import markdown
 
-SUITES = {"Linear tasks: theory and simulation": bench_linear}
+SUITES = {"Linear tasks: theory and simulation": bench_linear, "Task orders": bench_order}
 
 
 def main() -> None:

@@ -17,6 +17,7 @@ from ebbing.simulation import Estimate, simulate, simulate_metrics, simulate_tex
 from ebbing.theory import expect, expect_grid
 
 if TYPE_CHECKING:
+    from ebbing import data
     from ebbing.order import best_order, front, stakes, worst_order
     from ebbing.problemfile import read_problem
 
@@ -26,6 +27,7 @@ __all__ = [
     "Estimate",
     "Problem",
     "best_order",
+    "data",
     "expect",
     "expect_grid",
     "front",
@@ -52,6 +54,8 @@ _LATER = {
 
 def __getattr__(name: str) -> object:
     """Loads on first use what needs more than NumPy."""
+    if name == "data":
+        return import_module("ebbing.data")
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'ebbing' has no attribute {name!r}")

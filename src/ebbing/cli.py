@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
 
 from ebbing import __version__, expect, metrics
 from ebbing.problem import Problem
@@ -72,7 +71,7 @@ def predict(
     if as_json:
         print(printing.to_json("predict", printing.expectation_json(expectation)))
     else:
-        printing.print_expectation(expectation, Console())
+        printing.print_expectation(expectation, printing.console())
 
 
 @app.command()
@@ -104,7 +103,7 @@ def simulate(
     if as_json:
         print(printing.to_json("simulate", printing.sample_json(sample, seed, expectation)))
     else:
-        printing.print_sample(sample, expectation, Console())
+        printing.print_sample(sample, expectation, printing.console())
 
 
 @app.command()
@@ -134,10 +133,10 @@ def order(
     Example: ebbing order --distances distances.csv -n 50 -p 100 --noise 0.3 --plot order.png
     """
     from ebbing import printing_order
-    from ebbing.order import stakes
     from ebbing.order import front as find_front
+    from ebbing.order import stakes
     from ebbing.order.heatmap import picture_format, save
-    from ebbing.printing import to_json
+    from ebbing.printing import console, to_json
     from ebbing.progress import status_line
 
     problem = _problem(file, tasks, distances, n=n, p=p, sigma=noise, unmodelled=unmodelled)
@@ -150,7 +149,7 @@ def order(
         if as_json:
             print(to_json("front", printing_order.front_json(problem, points)))
         else:
-            printing_order.print_front(problem, points, Console())
+            printing_order.print_front(problem, points, console())
         return
     with status_line("searching") as report:
         found = stakes(problem, wanted, seconds=seconds, seed=seed, progress=report)
@@ -159,7 +158,7 @@ def order(
     if as_json:
         print(to_json("order", printing_order.stakes_json(found, minimise)))
     else:
-        printing_order.print_stakes(found, minimise, Console())
+        printing_order.print_stakes(found, minimise, console())
 
 
 @app.command("metrics")
@@ -179,7 +178,32 @@ def metrics_command(
     if as_json:
         print(printing.to_json("metrics", printing.summary_json(summary)))
     else:
-        printing.print_summary(summary, Console())
+        printing.print_summary(summary, printing.console())
+
+
+@app.command("data")
+def data_command(
+    name: Annotated[str | None, typer.Argument(help="Which data: mnist; all if none.")] = None,
+    *,
+    fetch: Annotated[bool, typer.Option("--fetch", help="Get what is missing or damaged.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Which data is here, every file checked; and get what is not.
+
+    Example: ebbing data mnist --fetch
+    """
+    from ebbing import data, printing_data
+    from ebbing.printing import console, to_json
+    from ebbing.progress import status_line
+
+    if fetch:
+        with status_line("fetching") as report:
+            data.fetch(name, progress=report)
+    entries = data.status(name)
+    if as_json:
+        print(to_json("data", printing_data.data_json(entries)))
+    else:
+        printing_data.print_data(entries, console())
 
 
 @app.command()
@@ -202,7 +226,7 @@ def reproduce(
     if as_json:
         print(printing.to_json("reproduce", {"folder": str(out), "verdicts": [vars(verdict) for verdict in verdicts]}))
     else:
-        printing.print_verdicts(verdicts, out, Console())
+        printing.print_verdicts(verdicts, out, printing.console())
 
 
 @app.callback(invoke_without_command=True)

@@ -27,6 +27,11 @@ _MOST_ROWS = 40
 # -------------------------------------------------------------------- JSON
 
 
+def console() -> Console:
+    """Standard output; on a narrow terminal lines break rather than numbers."""
+    return Console(width=max(80, Console().width))
+
+
 def to_json(command: str, content: dict[str, Any]) -> str:
     """One object, tagged with its schema. JSON has no infinity and no NaN: they become "inf" and null.
 

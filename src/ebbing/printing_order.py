@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from ebbing.order import FrontPoint, Plan, Stakes
+from ebbing.order import Front, Plan, Stakes
 from ebbing.order.objective import Minimise
 from ebbing.printing import describe, note, problem_json, table_of
 from ebbing.problem import Problem
@@ -108,7 +108,7 @@ def stakes_json(found: Stakes, minimise: str) -> dict[str, Any]:
     }
 
 
-def print_front(problem: Problem, points: Sequence[FrontPoint], console: Console) -> None:
+def print_front(problem: Problem, points: Front, console: Console) -> None:
     """The corners of the front, least forgetting first."""
     console.print(Text(describe(problem)))
     table = table_of("forgetting F", "generalization error G", "order", "", left=(2, 3))
@@ -122,10 +122,10 @@ def print_front(problem: Problem, points: Sequence[FrontPoint], console: Console
     )
 
 
-def front_json(problem: Problem, points: Sequence[FrontPoint]) -> dict[str, Any]:
+def front_json(problem: Problem, points: Front) -> dict[str, Any]:
     """What `ebbing order --front --json` says."""
     named = [vars(point) | {"names": [problem.names[i] for i in point.order]} for point in points]
-    return {"problem": problem_json(problem), "front": named}
+    return {"problem": problem_json(problem), "front": named, "complete": points.complete}
 
 
 def _both(problem: Problem, order: Sequence[int]) -> dict[str, float | None]:

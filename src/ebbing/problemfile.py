@@ -63,7 +63,7 @@ def read_problem(path: str | Path) -> Problem:
     Problem(T=4, n=50, p=100, sigma=0.3)
     """
     try:
-        text = Path(path).read_text(encoding="utf-8")
+        text = Path(path).read_text(encoding="utf-8-sig")
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not a TOML file: {error}") from None

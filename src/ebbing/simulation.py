@@ -49,11 +49,12 @@ class Estimate:
     @classmethod
     def of(cls, sample: Array) -> Estimate:
         """From the values of independent runs; a single run has no known error (nan)."""
-        std = float(np.std(sample, ddof=1)) if len(sample) > 1 else float("nan")
+        scale = float(np.abs(sample).max()) or 1.0  # squares of very small or large numbers do not exist
+        std = scale * float(np.std(sample / scale, ddof=1)) if len(sample) > 1 else float("nan")
         return cls(float(np.mean(sample)), std / len(sample) ** 0.5, std)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Simulation:
     """Independent runs. errors: L[t, i] of every run (runs, T+1, T)."""
 
@@ -71,7 +72,7 @@ class Simulation:
         return np.asarray(metrics.generalization_error(self.errors, kind="error"))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MetricSample:
     """Independent runs of which only the metrics were kept (runs,), and the mean error matrix (T+1, T)."""
 
@@ -149,12 +150,25 @@ def _batches(problem: Problem, runs: int, seed: int) -> Iterator[tuple[int, Arra
 
 
 def _ground_truths(problem: Problem) -> Array:
-    """Coordinates alpha_i of the ground truths in their span (T, k)."""
-    eigenvalues, eigenvectors = np.linalg.eigh(problem.gram)
-    # All that is above rounding: nearly identical tasks keep their small distance. More than p can only be rounding.
-    inside = eigenvalues > problem.T * np.finfo(float).eps * max(eigenvalues[-1], np.finfo(float).tiny)
-    inside[: -problem.p] = False
-    return eigenvectors[:, inside] * np.sqrt(eigenvalues[inside])
+    """Coordinates alpha_i of the ground truths, seen from the initial model, in their span (T, k).
+
+    From gaps and start, not from the Gram matrix: tasks that are near each other but far from the initial model keep
+    their distance. With beta_i the coordinates about the mean c, and x = w_0 - c, alpha_i = beta_i - x.
+    """
+    tiny, mean = problem.T * np.finfo(float).eps, problem.gaps.mean(axis=0)
+    centred = (mean + mean[:, None] - mean.mean() - problem.gaps) / 2  # <beta_i, beta_j>
+    eigenvalues, eigenvectors = np.linalg.eigh(centred)
+    inside = eigenvalues > tiny * eigenvalues[-1]
+    inside[: -problem.p] = False  # more than p dimensions can only be rounding
+    scale = np.sqrt(eigenvalues[inside])
+    beta = eigenvectors[:, inside] * scale  # (T, k')
+    lengths = np.sum(beta**2, axis=1)
+    height = max(float(problem.start.mean() - lengths.mean()), 0.0)  # |x|^2, as the beta_i sum to zero
+    x = eigenvectors[:, inside].T @ ((lengths + height - problem.start) / 2) / scale  # from <beta_i, x>
+    beyond = height - float(x @ x)  # what of x lies outside the span of the beta_i
+    if beyond <= tiny * height or beta.shape[1] == problem.p:
+        return beta - x
+    return np.column_stack([beta - x, np.full(problem.T, -(beyond**0.5))])
 
 
 def _gamma_shapes(problem: Problem, not_kept: int) -> Array:

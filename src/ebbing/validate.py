@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import reprlib
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,8 @@ def numbers(name: str, value: npt.ArrayLike) -> Array:
     except (TypeError, ValueError, OverflowError):
         array = None
     if array is None:
-        raise ValueError(f"{name} is not an array of numbers (rows of unequal length count as none)")
+        shown = reprlib.repr(value)
+        raise ValueError(f"{name} is not an array of numbers (rows of unequal length count as none): {shown}")
     bad = ~np.isfinite(array)
     if np.any(bad):
         where = np.argwhere(bad)[0].tolist()

@@ -41,6 +41,7 @@ ORDER = (
     "problemfile",
     "printing",
     "printing_order",
+    "printing_data",
     "progress",
     "__init__",  # the public face
     "cli",

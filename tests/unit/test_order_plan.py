@@ -121,8 +121,7 @@ def test_progress_is_reported():
     best_order(
         Problem.from_vectors(np.random.default_rng(9).standard_normal((9, 4)), n=40, p=100), progress=lines.append
     )
-    assert lines
-    assert all("best" in line for line in lines)
+    assert any(line.startswith("best") for line in lines)
 
 
 def test_same_seed_same_plan():

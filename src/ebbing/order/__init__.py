@@ -1,10 +1,11 @@
 """Task orders: the best one with a certificate, what is at stake, rules of thumb, and proofs about categories."""
 
-from ebbing.order.balance import FrontPoint, front
-from ebbing.order.plan import Plan, best_order
+from ebbing.order.balance import Front, FrontPoint, front
 from ebbing.order.comparison import RandomOrders, Stakes, random_orders, stakes, worst_order
+from ebbing.order.plan import Plan, best_order
 
 __all__ = [
+    "Front",
     "FrontPoint",
     "Plan",
     "RandomOrders",

@@ -26,8 +26,9 @@ def worst_order(problem: Problem, minimise: Minimise = "forgetting", *, seconds:
     if problem.T == 1:
         return best_order(problem, minimise)
     if not objective.forgetting:
-        by_error = unequal.generalization_order(unequal.Recursion.of(problem, *objective.coefficients))
-        return certified(objective, by_error[::-1], None, 0.0, "sorted, most similar first")
+        recursion = unequal.Recursion.of(problem, *objective.coefficients)
+        worst = unequal.generalization_order(recursion)[::-1]
+        return certified(objective, worst, None, recursion.tolerance, "sorted, most similar first")
     if problem.uniform:
         assignment, constant = objective.assignment()
         found = heuristic.search(assignment.negated(), seed=seed, seconds=seconds / 4, rounds=100 * problem.T)
@@ -43,7 +44,7 @@ def worst_order(problem: Problem, minimise: Minimise = "forgetting", *, seconds:
     return certified(objective, found.order, inf, recursion.tolerance, "annealing")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RandomOrders:
     """Values of random orders (sampled,)."""
 
@@ -79,7 +80,7 @@ def random_orders(
     return RandomOrders(np.array([recursion.value(random.permutation(problem.T)) for _ in range(sampled)]))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stakes:
     """The best order beside the given one, the worst, and chance."""
 

@@ -104,8 +104,7 @@ def prove(
 ) -> Proof:
     """Search for the best order until it is proved, time is up or the user interrupts (Ctrl-C).
 
-    `progress` receives the state of the search between batches. Without `incumbent`, a short heuristic search comes
-    first. Memory stays below about 1 GB at T = 30.
+    `progress` receives the state of the search between batches; without `incumbent`, a short heuristic search is first.
 
     >>> line = Assignment(np.zeros((3, 3)), kernel=[0, 0.5, 0.25], distance=[[0, 1, 4], [1, 0, 1], [4, 1, 0]])
     >>> proof = prove(line)
@@ -192,6 +191,8 @@ def _root(types: Types, rules: _Rules) -> _Batch:
 
 def _split(batch: _Batch) -> list[_Batch]:
     """Batches of at most `_BATCH` prefixes."""
+    if 0 < len(batch.V) <= _BATCH:
+        return [batch]
     return [batch.part(at, at + _BATCH) for at in range(0, len(batch.V), _BATCH)]
 
 
@@ -242,7 +243,8 @@ def _children(types: Types, batch: _Batch, rules: _Rules, prune: float) -> _Batc
         candidates = (edges[at : to + 1], remaining[at:to], parent, added)
         parts.append(_expand(tasks, parents, candidates, (places, u), (types.count, rules.earlier, prune, rules.slack)))
         at = to
-    who, V, H, bound, successors = (np.concatenate(part) for part in zip(*parts, strict=True))
+    joined = parts[0] if len(parts) == 1 else [np.concatenate(part) for part in zip(*parts, strict=True)]
+    who, V, H, bound, successors = joined
     prefix = batch.prefix[parent[who]]
     prefix[:, j - 1] = added[who]
     return _Batch(j, code[who], prefix, V, H, bound, successors)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ebbing.order.assignment import Assignment
 from ebbing.problem import Problem
 from ebbing.theory import expect
-from ebbing.theory.expectation import at_least_two_tasks
+from ebbing.theory.expectation import at_least_two_tasks, finite_rates
 from ebbing.theory.rates import Rates
 from ebbing.validate import number
 
@@ -54,7 +54,7 @@ class Objective:
             raise ValueError(f"minimise={minimise!r}: one of the weights must be positive")
         if f:
             at_least_two_tasks(problem)
-        expect(problem)  # raises where the expectation is infinite
+        finite_rates(problem)
         return cls(problem, f, g)
 
     def value(self, order: npt.ArrayLike) -> float:

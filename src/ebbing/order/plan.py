@@ -17,7 +17,9 @@ unequal n or sigma              annealing beyond (`unequal`)                    
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cache, cached_property, lru_cache
+from itertools import combinations
 from math import factorial, prod
 
 import numpy as np
@@ -37,7 +39,7 @@ _PROVABLE_UNEQUAL = 14
 """Tasks up to which a proof is tried when they differ in n or sigma."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Plan:
     """An order with its certificate.
 
@@ -46,7 +48,6 @@ class Plan:
     lower_bound: no order is below it (for `worst_order`: above). Equal to `value` if proved.
     proved: no order is better by more than `tolerance`.
     how: by which method it was found.
-    ties: how many orders share the value, identical tasks told apart; None if not known.
     """
 
     problem: Problem
@@ -56,7 +57,12 @@ class Plan:
     proved: bool
     tolerance: float
     how: str
-    ties: int | None
+    count_ties: Callable[[], int | None] = field(repr=False)
+
+    @cached_property
+    def ties(self) -> int | None:
+        """How many orders share the value, identical tasks told apart; None if not known. Searched for on first use."""
+        return self.count_ties()
 
     @property
     def gap(self) -> float:
@@ -95,12 +101,31 @@ def best_order(
     if not objective.forgetting:
         return _by_sorting(objective)
     if problem.T == 1:
-        return Plan(problem, (0,), objective.value([0]), objective.value([0]), True, 0.0, "there is only one order", 1)
+        return Plan(
+            problem, (0,), objective.value([0]), objective.value([0]), True, 0.0, "there is only one order", lambda: 1
+        )
+    if progress:
+        progress("getting ready (compiling, the first time)")
+    _compile(problem.uniform)
     search = _equal if problem.uniform else _unequal
-    return search(objective, seconds, seed, progress or (lambda line: None))
+    return search(objective, seconds, seed, progress)
 
 
 # -------------------------------------------------------------------- methods
+
+
+@cache
+def _compile(equal: bool) -> None:
+    """Run the searches once on three tasks, so that compiling them does not count as searching."""
+    problem = Problem.from_vectors([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], n=5 if equal else [5, 6, 7], p=20)
+    objective = Objective.of(problem, "forgetting")
+    if equal:
+        assignment, _ = objective.assignment()
+        proof = exact.prove(assignment)
+        exact.ties(assignment, proof.value)
+    else:
+        recursion = unequal.Recursion.of(problem, *objective.coefficients)
+        unequal.prove(recursion, unequal.search(recursion, rounds=1).order)
 
 
 def _by_sorting(objective: Objective) -> Plan:
@@ -111,42 +136,40 @@ def _by_sorting(objective: Objective) -> Plan:
     # A task that keeps nothing makes the order before it irrelevant; then there are more ties than those counted here.
     ties = prod(factorial(len(group)) for group in groups) if np.all(recursion.keep > 0) else None
     order = unequal.generalization_order(recursion)
-    return certified(objective, order, None, recursion.tolerance, "sorted, most dissimilar and noisy first", ties=ties)
-
-
-def _equal(objective: Objective, seconds: float, seed: int, progress: Progress) -> Plan:
-    problem = objective.problem
-    assignment, constant = objective.assignment()
-    provable = states(problem) <= PROVABLE_STATES
-    found = heuristic.search(
-        assignment,
-        seed=seed,
-        rounds=200 * problem.T if provable else None,
-        seconds=seconds * (0.2 if provable else 0.8),
-        progress=lambda f: progress(f"best so far {f.value + constant:.6g} after {f.rounds} rounds"),
+    return certified(
+        objective, order, None, recursion.tolerance, "sorted, most dissimilar and noisy first", count_ties=lambda: ties
     )
-    if not provable:
-        bound = convex_bound(assignment, seconds=seconds * 0.2).value + constant
-        return certified(
-            objective, found.order, bound, assignment.tolerance, "iterated local search, convex lower bound"
+
+
+def _equal(objective: Objective, seconds: float, seed: int, progress: Progress | None) -> Plan:
+    assignment, constant = objective.assignment()
+    if states(objective.problem) > PROVABLE_STATES:
+        found = heuristic.search(
+            assignment,
+            seed=seed,
+            seconds=0.8 * seconds,
+            progress=progress and (lambda f: progress(f"best so far {f.value + constant:.6g} after {f.rounds} rounds")),
         )
+        bound = convex_bound(assignment, seconds=0.2 * seconds).value + constant
+        return certified(objective, found.order, bound, assignment.tolerance, "local search, convex lower bound")
     proof = exact.prove(
         assignment,
-        incumbent=found.order,
-        seconds=seconds * 0.8,
-        progress=lambda p: progress(f"best {p.value + constant:.6g}, no order below {p.lower_bound + constant:.6g}"),
+        seconds=seconds,
+        progress=progress
+        and (lambda p: progress(f"best {p.value + constant:.6g}, no order below {p.lower_bound + constant:.6g}")),
     )
     if not proof.proved:
         how = "branch and bound, out of time"
         return certified(objective, proof.order, proof.lower_bound + constant, proof.tolerance, how)
-    ties = exact.ties(assignment, proof.value, seconds=min(5.0, seconds))
-    if not ties.complete:
-        return certified(objective, proof.order, None, proof.tolerance, "branch and bound")
-    first = min(ties.orders.tolist())  # of equally good orders, the one nearest to the order given
-    return certified(objective, first, None, proof.tolerance, "branch and bound", ties=ties.count)
+
+    def count_ties() -> int | None:
+        ties = exact.ties(assignment, proof.value, seconds=min(5.0, seconds))
+        return ties.count if ties.complete else None
+
+    return certified(objective, proof.order, None, proof.tolerance, "branch and bound", count_ties=count_ties)
 
 
-def _unequal(objective: Objective, seconds: float, seed: int, progress: Progress) -> Plan:
+def _unequal(objective: Objective, seconds: float, seed: int, progress: Progress | None) -> Plan:
     T = objective.problem.T
     recursion = unequal.Recursion.of(objective.problem, *objective.coefficients)
     found = unequal.search(
@@ -154,7 +177,7 @@ def _unequal(objective: Objective, seconds: float, seed: int, progress: Progress
         seed=seed,
         rounds=coolings(T),
         seconds=seconds * (0.3 if T <= _PROVABLE_UNEQUAL else 1.0),
-        progress=lambda f: progress(f"best so far {f.value:.6g} after {f.rounds} coolings"),
+        progress=progress and (lambda f: progress(f"best so far {f.value:.6g} after {f.rounds} coolings")),
     )
     if T > _PROVABLE_UNEQUAL:
         return certified(objective, found.order, unequal.lower_bound(recursion), recursion.tolerance, "annealing")
@@ -162,7 +185,7 @@ def _unequal(objective: Objective, seconds: float, seed: int, progress: Progress
         recursion,
         found.order,
         seconds=seconds * 0.7,
-        progress=lambda p: progress(f"best {p.value:.6g}, no order below {p.lower_bound:.6g}"),
+        progress=progress and (lambda p: progress(f"best {p.value:.6g}, no order below {p.lower_bound:.6g}")),
     )
     bound = None if proof.proved else proof.lower_bound
     return certified(objective, proof.order, bound, proof.tolerance, "depth-first search over the expectation")
@@ -175,18 +198,21 @@ def certified(
     tolerance: float,
     how: str,
     *,
-    ties: int | None = None,
+    count_ties: Callable[[], int | None] = lambda: None,
 ) -> Plan:
     """The plan with its value by `expect` itself, whatever the search computed; no bound means proved."""
-    index = _twins_in_turn(objective.problem, np.asarray(order))
+    index = _as_given(objective.problem, np.asarray(order))
     value = objective.value(index)
-    return Plan(objective.problem, index, value, value if bound is None else bound, bound is None, tolerance, how, ties)
+    proved = bound is None
+    return Plan(objective.problem, index, value, value if proved else bound, proved, tolerance, how, count_ties)
 
 
+@lru_cache(maxsize=8)  # a problem never changes
 def _kinds(problem: Problem) -> npt.NDArray[np.int64]:
     """A number for each task, the same for identical ones (T,)."""
     rows = np.column_stack([problem.gaps, problem.start, problem.n, problem.noise_variance])
-    return np.unique(rows, axis=0, return_inverse=True)[1].reshape(-1)
+    seen: dict[bytes, int] = {}
+    return np.array([seen.setdefault(row.tobytes(), len(seen)) for row in rows])
 
 
 def states(problem: Problem) -> int:
@@ -194,14 +220,26 @@ def states(problem: Problem) -> int:
     return prod(int(count) + 1 for count in np.bincount(_kinds(problem)))
 
 
-def _twins_in_turn(problem: Problem, order: npt.NDArray[np.intp]) -> tuple[int, ...]:
-    """The same order with identical tasks taken as they were given: A1 before A2."""
-    kinds = _kinds(problem)
-    result = order.copy()
-    for kind in np.unique(kinds):
-        places = np.flatnonzero(kinds[order] == kind)
-        result[places] = np.sort(order[places])
-    return tuple(int(i) for i in result)
+def _as_given(problem: Problem, order: npt.NDArray[np.intp]) -> tuple[int, ...]:
+    """Of equivalent orders the one nearest to the order given: A1 before A2, and A1 before B1 if A and B may trade."""
+    kinds, tasks = _kinds(problem), order.copy()
+    members = sorted((np.flatnonzero(kinds == kind) for kind in range(kinds.max() + 1)), key=lambda m: m[0])
+    alike: dict[tuple[float, ...], list[npt.NDArray[np.intp]]] = {}
+    for m in members:  # kinds may trade only if they are equally large and equal in all that concerns them alone
+        key = (len(m), *(float(v[m[0]]) for v in (problem.start, problem.n, problem.noise_variance)))
+        alike.setdefault(key, []).append(m)
+    for group in alike.values():
+        for one, other in combinations(group, 2):
+            rest = ~np.isin(np.arange(problem.T), [*one, *other])
+            places = [np.flatnonzero(np.isin(tasks, m)) for m in (one, other)]
+            may_trade = np.array_equal(problem.gaps[one[0], rest], problem.gaps[other[0], rest])
+            if may_trade and places[1][0] < places[0][0]:
+                tasks[places[0]], tasks[places[1]] = tasks[places[1]], tasks[places[0]]
+    for m in members:
+        if len(m) > 1:
+            places = np.flatnonzero(np.isin(tasks, m))
+            tasks[places] = np.sort(tasks[places])
+    return tuple(int(i) for i in tasks)
 
 
 def coolings(T: int) -> int:

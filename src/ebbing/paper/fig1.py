@@ -54,6 +54,8 @@ class Config:
             count(name, getattr(self, name))
         if self.true_features < self.T:
             raise ValueError(f"T={self.T} orthogonal tasks need as many true_features, not {self.true_features}")
+        if near := [p for p in self.marker_p if abs(p - self.n) < 4]:
+            raise ValueError(f"marker_p={near[0]}: within 3 of n={self.n} the variance is infinite and z says nothing")
 
     def problem(self, setup: str, p: int, sigma: float) -> Problem:
         """One marker's problem; the true features beyond the span of the tasks only say which p make sense."""
@@ -75,7 +77,7 @@ class Marker:
     z: float  # (mean - theory) / (exact standard deviation / sqrt(runs))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Curve:
     """Theory over all p of one side; std is inf within 3 of n."""
 
@@ -86,7 +88,7 @@ class Curve:
     std: Array
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """Markers, curves, and how well they agree."""
 

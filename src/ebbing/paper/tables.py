@@ -231,7 +231,7 @@ def _statements(
                   f"fails for {len(beaten)} of {len(unequal)} problems" + (f", first {beaten[0]}" if beaten else "")),
         Statement("New: dealing categories in turn is best as r -> 1, unequal counts",
                   all(u.alternating in u.best[-1] for u in unequal), "on the last interval of r, up to T = "
-                  f"{config.unequal_up_to}; no proof for every T"),
+                  f"{config.unequal_up_to}; every T by the theorem in docs/order.md, 7.6"),
         Statement("Expected beyond: a best order has no equal neighbours if it can, unequal counts", not apart,
                   f"fails for {len(apart)} of {len(unequal)} problems" + (f", first {apart[0]}" if apart else "")),
     )  # fmt: skip

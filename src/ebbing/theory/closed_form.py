@@ -53,7 +53,7 @@ def theorem_terms(problem: Problem) -> Terms:
         raise ValueError(f"p={problem.p}, n={n}: Theorems 1 and 2 need |p - n| >= 2 when there is noise")
     i = np.arange(1, T)  # the tasks i < T of the paper
     fallen = power[i] * _one_minus_powers(T, n, problem.p)[T - i]  # r^i - r^T
-    old = max(T - 1, 1)
+    old = T - 1 or np.nan  # a single task forgets nothing: F is undefined
     return Terms(
         F1=float(-np.sum(fallen * start[:-1]) / old),
         F2=float(np.sum(coefficients(T, n, problem.p) * gaps) / old),

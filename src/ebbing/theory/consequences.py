@@ -12,7 +12,7 @@ from ebbing.theory.rates import Rates
 from ebbing.validate import Array, number
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ForwardTransfer:
     """Both terms of the definition, for every task (T,)."""
 

@@ -33,7 +33,7 @@ class Terms:
     G3: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Expectation:
     """What to expect of learning the tasks of `problem` in their order.
 
@@ -94,15 +94,7 @@ def expect(problem: Problem) -> Expectation:
     >>> round(e.forgetting_std, 4), e.errors.shape
     (0.1523, (9, 8))
     """
-    rates = Rates.of(problem)
-    infinite = np.flatnonzero(np.isinf(rates.noise))
-    if len(infinite):
-        i = infinite[0]
-        sigma = np.sqrt(problem.noise_variance[i])
-        raise ValueError(
-            f"p={problem.p}, n={problem.n[i]}, sigma={sigma:g}: the expectation is infinite "
-            "when |p - n| <= 1 and sigma > 0; use sigma=0 or another p"
-        )
+    rates = finite_rates(problem)
     T, start = problem.T, problem.start
     errors, lost = np.empty((T + 1, T)), np.empty((T + 1, T))
     mean = Means(problem.gaps, rates)
@@ -120,6 +112,24 @@ def expectation_if_finite(problem: Problem) -> Expectation | None:
     True
     """
     return None if np.isinf(Rates.of(problem).noise).any() else expect(problem)
+
+
+def finite_rates(problem: Problem) -> Rates:
+    """The rates of a problem, if its expectation is finite."""
+    rates = Rates.of(problem)
+    infinite = np.flatnonzero(np.isinf(rates.noise))
+    if len(infinite):
+        i = infinite[0]
+        task = f"p={problem.p}, n={problem.n[i]}, sigma={problem.sigma[i]:g}"
+        if missing := problem.unmodelled[i]:
+            raise ValueError(
+                f"{task}, unmodelled={missing:g}: the expectation is infinite when |p - n| <= 1 and there is noise, "
+                "which missing features are; use another p"
+            )
+        raise ValueError(
+            f"{task}: the expectation is infinite when |p - n| <= 1 and sigma > 0; use sigma=0 or another p"
+        )
+    return rates
 
 
 def at_least_two_tasks(problem: Problem) -> int:

@@ -19,7 +19,7 @@ _POINTS_AT_ONCE = 4096
 """Small enough for the work arrays to stay in a core's cache."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Grid:
     """Expectations for the same ground truths at many p, n and sigma; every array has the grid's shape.
 

@@ -42,15 +42,16 @@ def descent_floor(problem: Problem, of: Quantity = "generalization") -> Floor:
     """
     curve, limit = _curve(problem, of), _limit(problem, of)
     first = max(int(problem.n.max()) + 2, problem.rank)
+    too_large = f"n={problem.n.max()}: the curve is lowest beyond p = 2^53, the largest that is exact; use a smaller n"
+    if first > LARGEST_COUNT:
+        raise ValueError(too_large)
     p, value = _lowest(curve, first, LARGEST_COUNT)
     at_first = float(curve(np.array([first]))[0])
     # Far out the curve meets its limit up to rounding, from above or below: only a clear difference counts.
     if value >= limit - 1e-12 * abs(limit):
         return Floor(False, math.inf, limit, at_first, limit)
     if p == LARGEST_COUNT:
-        raise ValueError(
-            f"n={problem.n.max()}: the curve is lowest beyond p = 2^53, the largest that is exact; use a smaller n"
-        )
+        raise ValueError(too_large)
     return Floor(p > first, float(p), value, at_first, limit)
 
 

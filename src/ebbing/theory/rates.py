@@ -24,6 +24,7 @@ s^2 is the noise variance of the task. With s > 0, `noise` is infinite for |p - 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -46,6 +47,7 @@ class Rates:
     size: Array  # p
 
     @classmethod
+    @lru_cache(maxsize=8)  # a problem never changes, and one question asks for its rates several times
     def of(cls, problem: Problem) -> Rates:
         """Rates of one problem, arrays (T,)."""
         return cls.of_counts(problem.n, np.int64(problem.p), problem.noise_variance)

@@ -1,0 +1,32 @@
+"""MNIST for real, from wherever it can be had, into the cache of whoever runs this (12 MB, once per machine)."""
+
+import hashlib
+
+import numpy as np
+
+from ebbing import data
+
+
+def test_mnist_is_mnist():
+    mnist = data.mnist()
+    assert mnist.train_images.shape == (60000, 28, 28)
+    assert mnist.test_images.shape == (10000, 28, 28)
+    assert {
+        array.dtype for array in (mnist.train_images, mnist.train_labels, mnist.test_images, mnist.test_labels)
+    } == {np.dtype(np.uint8)}
+    train = [5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949]
+    test = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
+    assert np.bincount(mnist.train_labels).tolist() == train
+    assert np.bincount(mnist.test_labels).tolist() == test
+    assert round(mnist.train_images.mean() / 255, 4) == 0.1307  # the constants that everyone normalises with
+    assert round(mnist.train_images.std() / 255, 4) == 0.3081
+    assert mnist.train_labels[:5].tolist() == [5, 0, 4, 1, 9]
+
+    entries = data.status("mnist")
+    assert [entry.state for entry in entries] == ["verified"] * 4
+    assert [hashlib.md5(entry.path.read_bytes()).hexdigest() for entry in entries] == [
+        "6bbc9ace898e44ae57da46a324031adb",
+        "a25bea736e30d166cdddb491f175f624",
+        "2646ac647ad5339dbf082846283269ea",
+        "27ae3e4e09519cfbb04c329615203637",
+    ]
