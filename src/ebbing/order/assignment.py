@@ -176,8 +176,10 @@ class Types:
         k1 = float(problem.kernel[1]) if problem.T > 1 else 0.0
         close = _SAME * problem.tolerance
         both = np.hstack([linear, k1 * problem.distance])  # (T, 2T)
-        members: dict[int, list[int]] = {}
-        for task in range(problem.T):
+        apart = np.abs(k1 * problem.distance) + np.diag(np.full(problem.T, np.inf))
+        different = bool(apart.min() > close)  # identical tasks have no distance: mostly there are none to look for
+        members: dict[int, list[int]] = {task: [task] for task in range(problem.T)} if different else {}
+        for task in range(0 if different else problem.T):
             first = list(members)
             twins = np.flatnonzero((np.abs(both[first] - both[task]) <= close).all(1))
             members.setdefault(first[twins[0]] if len(twins) else task, []).append(task)
@@ -214,7 +216,8 @@ class Types:
         """For each type the last one before it that may trade places with it without changing V, or -1, (K,)."""
         K, d = len(self.count), self.k1 * self.distance
         earlier = np.full(K, -1, dtype=np.int64)
-        for x in range(K):
+        different = bool(np.diff(np.sort(self.linear[:, 0])).min(initial=np.inf) > self.close)
+        for x in range(0 if different else K):
             same = (np.abs(self.linear[:x] - self.linear[x]) <= self.close).all(1) & (self.count[:x] == self.count[x])
             for y in np.flatnonzero(same):
                 others = [z for z in range(K) if z not in (x, y)]
