@@ -37,6 +37,9 @@ Progress = Callable[[float], None]
 _NUMBERS_AT_ONCE = 2**21
 """Random numbers and errors held at a time, 16 MB."""
 
+_LEAST_BATCH = 8
+"""A sum over a single column would be taken in another order, and differ in its last bit."""
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -141,12 +144,13 @@ def _batches(problem: Problem, runs: int, seed: int) -> Iterator[tuple[int, Arra
     streams = np.random.SeedSequence(_check_seed(seed)).spawn(2)
     normal, gamma = np.random.default_rng(streams[0]), np.random.default_rng(streams[1])
     shapes = _gamma_shapes(problem, not_kept=problem.p - width)
-    at_once = max(1, _NUMBERS_AT_ONCE // (T * (T + width + 6)))
+    at_once = max(_LEAST_BATCH, _NUMBERS_AT_ONCE // (T * (T + width + 6)))
     for first in range(0, runs, at_once):
-        batch = min(at_once, runs - first)
+        wanted = min(at_once, runs - first)
+        batch = max(wanted, _LEAST_BATCH)
         normals = normal.standard_normal((batch, T, 1 + width))
         gammas = gamma.standard_gamma(shapes, size=(batch, T, 5))
-        yield first, _learn_all(problem, alpha, normals, gammas)
+        yield first, _learn_all(problem, alpha, normals, gammas)[:wanted]
 
 
 def _ground_truths(problem: Problem) -> Array:
@@ -190,7 +194,7 @@ def _learn_all(problem: Problem, alpha: Array, normals: Array, gammas: Array) ->
     # Runs last and contiguous: every operation below is one long sweep over them.
     normals, chi2 = np.ascontiguousarray(normals.transpose(1, 2, 0)), 2 * gammas.transpose(1, 2, 0)
     w = np.zeros((width, batch))
-    difference = np.empty((T, batch))
+    difference = np.empty((T, width, batch))
     errors = np.empty((T + 1, T, batch))
     errors[0] = problem.start[:, None]
     for t in range(T):
@@ -218,20 +222,15 @@ def _learn_all(problem: Problem, alpha: Array, normals: Array, gammas: Array) ->
             w = targets[t] + s * h
         if width > k:
             w[-1] = np.sqrt(w[-1] ** 2 + D**2 * not_kept)  # b: all that is outside the span
-        errors[t + 1] = 0.0
-        for coordinate, target in zip(w, targets.transpose(1, 0, 2), strict=True):  # (batch,), (T, 1)
-            np.subtract(coordinate, target, out=difference)
-            difference *= difference
-            errors[t + 1] += difference
+        np.subtract(w, targets, out=difference)
+        difference *= difference
+        np.add.reduce(difference, axis=1, out=errors[t + 1])
     return errors.transpose(2, 0, 1)
 
 
 def _inner(a: Array, b: Array) -> Array:
-    """Inner products of columns (width, batch), one term after another: the same bits whatever the batch."""
-    total = a[0] * b[0]
-    for k in range(1, len(a)):
-        total += a[k] * b[k]
-    return total
+    """Inner products of columns (width, batch). Rows are added one after another: the same bits whatever the batch."""
+    return np.add.reduce(a * b, axis=0)
 
 
 def _check_seed(seed: int) -> int:

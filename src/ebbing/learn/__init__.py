@@ -1,0 +1,22 @@
+"""Networks that learn tasks one after another, and their measured error matrices. PyTorch starts here."""
+
+from ebbing.learn.methods import Sgd
+from ebbing.learn.network import FiveLayers
+from ebbing.learn.sequences import Node, Outcome, Training, error_matrix, train, train_plainly, tree
+from ebbing.learn.tasks import DigitTasks, Lesson, Sample, lessons
+
+__all__ = [
+    "DigitTasks",
+    "FiveLayers",
+    "Lesson",
+    "Node",
+    "Outcome",
+    "Sample",
+    "Sgd",
+    "Training",
+    "error_matrix",
+    "lessons",
+    "train",
+    "train_plainly",
+    "tree",
+]

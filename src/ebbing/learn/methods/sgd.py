@@ -1,0 +1,66 @@
+"""Plain stochastic gradient descent: learn the new task and nothing else.
+
+Choices that the paper leaves open, and why these (docs/networks.md has the measurements):
+
+1. Batch size: the whole sample at once.
+2. Training loss: cross-entropy on the logits. With the squared error of the sigmoid most tasks after the first are not
+   learnt at all, as the sigmoid saturates; the theory speaks of fitted tasks. Errors are squared errors in any case.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+from ebbing.learn.tasks import Sample
+from ebbing.validate import count
+
+
+@dataclass(frozen=True)
+class Sgd:
+    """The paper's settings: learning rate 0.1, 600 epochs."""
+
+    learning_rate: float = 0.1
+    epochs: int = 600
+    batch_size: int | None = None
+    loss: Literal["cross-entropy", "squared"] = "cross-entropy"
+
+    version: ClassVar[int] = 1  # to be raised when results change: it enters the key of every result
+
+    def __post_init__(self) -> None:
+        count("epochs", self.epochs)
+        if self.batch_size is not None:
+            count("batch_size", self.batch_size)
+        if not 0 < self.learning_rate < float("inf"):
+            raise ValueError(f"learning_rate={self.learning_rate}: give a positive number")
+        if self.loss not in ("cross-entropy", "squared"):
+            raise ValueError(f"loss={self.loss!r}: give 'cross-entropy' or 'squared'")
+
+    def learn(self, network: nn.Module, sample: Sample, random: torch.Generator) -> None:
+        """Train the network on the sample, in place."""
+        inputs, labels = sample.train_inputs, sample.train_labels
+        parameters = list(network.parameters())
+        size = len(inputs) if self.batch_size is None else min(self.batch_size, len(inputs))
+        for _ in range(self.epochs):
+            if size == len(inputs):
+                self._step(network, parameters, inputs, labels)
+                continue
+            for batch in torch.randperm(len(inputs), generator=random).split(size):
+                self._step(network, parameters, inputs[batch], labels[batch])
+
+    def _step(
+        self, network: nn.Module, parameters: list[nn.Parameter], inputs: torch.Tensor, labels: torch.Tensor
+    ) -> None:
+        logits = network(inputs)
+        if self.loss == "cross-entropy":
+            loss = functional.binary_cross_entropy_with_logits(logits, labels)
+        else:
+            loss = functional.mse_loss(logits.sigmoid(), labels)
+        gradients = torch.autograd.grad(loss, parameters)
+        with torch.no_grad():
+            for parameter, gradient in zip(parameters, gradients, strict=True):
+                parameter.add_(gradient, alpha=-self.learning_rate)

@@ -1,0 +1,123 @@
+"""Tasks that networks learn. A task has an identity, and each time it occurs in a sequence a fresh sample.
+
+The sample depends on (seed, identity, occurrence) and nothing else: the third "0-1-2" of a sequence is the third
+"0-1-2" of every other sequence with that seed, wherever it stands, so sequences can share what they have in common.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from ebbing.data import Mnist, mnist
+from ebbing.validate import count
+
+
+@dataclass(frozen=True, order=True)
+class Lesson:
+    """One occurrence of a task in a sequence; occurrences count from 0."""
+
+    task: str
+    occurrence: int
+
+    def __str__(self) -> str:
+        return f"{self.task}#{self.occurrence}"
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """What a network sees of a task: inputs and labels, to learn from and to be tested on."""
+
+    train_inputs: torch.Tensor
+    train_labels: torch.Tensor
+    test_inputs: torch.Tensor
+    test_labels: torch.Tensor
+
+
+class Tasks(Protocol):
+    """Where samples come from. `identity` stands for all the data behind them: it enters the key of every result."""
+
+    @property
+    def identity(self) -> str:
+        """Changes whenever the data do."""
+        ...
+
+    def sample(self, lesson: Lesson, seed: int) -> Sample:
+        """The sample of a lesson, the same whenever it is asked for."""
+        ...
+
+
+def lessons(sequence: Sequence[str]) -> tuple[Lesson, ...]:
+    """The tasks of a sequence with their occurrences counted.
+
+    >>> [str(lesson) for lesson in lessons(["a", "b", "a"])]
+    ['a#0', 'b#0', 'a#1']
+    """
+    return tuple(Lesson(task, sequence[:i].count(task)) for i, task in enumerate(sequence))
+
+
+@dataclass(frozen=True)
+class DigitTasks:
+    """ "Is the image in Y?" on MNIST: a task is a set of digits, written "0-1-2" (Section 5.1 and its appendix)."""
+
+    train_images: int = 200
+    test_images: int = 1000
+
+    def __post_init__(self) -> None:
+        if count("train_images", self.train_images) > 60_000 or count("test_images", self.test_images) > 10_000:
+            raise ValueError("MNIST has 60,000 training and 10,000 test images; ask for fewer")
+
+    @property
+    def identity(self) -> str:
+        """The checksum of MNIST."""
+        return _mnist().identity
+
+    def sample(self, lesson: Lesson, seed: int) -> Sample:
+        """Random images without repetition: of the training set to learn from, of the test set to be tested on."""
+        data, digits = _mnist(), self.digits(lesson.task)
+        random = np.random.default_rng([seed, _number(lesson.task), lesson.occurrence])
+        train = random.choice(60_000, self.train_images, replace=False)
+        test = random.choice(10_000, self.test_images, replace=False)
+        return Sample(
+            _images(data.train_images[train]),
+            _labels(data.train_labels[train], digits),
+            _images(data.test_images[test]),
+            _labels(data.test_labels[test], digits),
+        )
+
+    @staticmethod
+    def digits(task: str) -> list[int]:
+        """The digits of a task.
+
+        >>> DigitTasks.digits("0-1-2")
+        [0, 1, 2]
+        """
+        parts = task.split("-")
+        if not all(len(part) == 1 and part.isdecimal() for part in parts) or len(set(parts)) < len(parts):
+            raise ValueError(f"task {task!r}: write a set of digits as 0-1-2")
+        return [int(part) for part in parts]
+
+
+@lru_cache(maxsize=1)
+def _mnist() -> Mnist:
+    """Read and checked once per process."""
+    return mnist()
+
+
+def _images(images: np.ndarray) -> torch.Tensor:
+    tensor = torch.from_numpy(images).unsqueeze(1).to(torch.float32) / 255
+    return tensor.contiguous(memory_format=torch.channels_last)
+
+
+def _labels(labels: np.ndarray, digits: list[int]) -> torch.Tensor:
+    return torch.from_numpy(np.isin(labels, digits)).to(torch.float32).unsqueeze(1)
+
+
+def _number(text: str) -> int:
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")

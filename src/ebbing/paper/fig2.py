@@ -1,0 +1,126 @@
+"""Figure 2: how similarity and order of tasks change what a network forgets (Sections 5.1, 5.2 and their appendix).
+
+(a) two tasks with 0 to 5 digits in common; (b) four tasks, the first two with 0 to 3 digits in common; (c) one special
+task among five equal ones, in every place; (d) two categories of two tasks, in every order. All setups are those of the
+appendix. Every prefix that sequences share is trained once: 178 trainings per seed instead of 240.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from ebbing import metrics
+from ebbing.learn import DigitTasks, FiveLayers, Sgd, Training, error_matrix, lessons, tree
+from ebbing.paper.record import provenance
+from ebbing.runs import Store, execute
+from ebbing.validate import Array, count
+
+Panel = Literal["a", "b", "c", "d"]
+
+
+def _overlap_b(first: str, seconds: str, third: str, fourth: str) -> list[tuple[str, ...]]:
+    return [(first, second, third, fourth) for second in seconds.split()]
+
+
+def _special(task: str, other: str) -> list[tuple[str, ...]]:
+    return [tuple(task if place == i else other for place in range(6)) for i in range(6)]
+
+
+def _two_kinds(A: str, B: str) -> list[tuple[str, ...]]:
+    return [(A, B, A, B), (B, A, B, A), (A, A, B, B), (B, B, A, A), (A, B, B, A), (B, A, A, B)]
+
+
+SETUPS: dict[Panel, dict[str, list[tuple[str, ...]]]] = {
+    "a": {
+        "forgetting": [
+            ("0-1-2-3-4", second)
+            for second in "5-6-7-8-9 4-5-6-7-8 3-4-5-6-7 2-3-4-5-6 1-2-3-4-5 0-1-2-3-4".split()  # noqa: SIM905
+        ],
+    },
+    "b": {
+        "forgetting_0": _overlap_b("0-1-2", "3-4-5 2-3-4 1-2-3 0-1-2", "7-8-9", "7-8-9"),
+        "forgetting_1": _overlap_b("3-4-5", "0-1-2 1-2-3 2-3-4 3-4-5", "6-7-8", "7-8-9"),
+        "forgetting_2": _overlap_b("0-1-2", "7-8-9 2-7-8 1-2-7 0-1-2", "4-5-6", "4-5-6"),
+    },
+    "c": {
+        "forgetting_0": _special("4-5-6-7", "0-1-2-3"),
+        "forgetting_1": _special("0-1-2-3", "5-6-7-8"),
+        "forgetting_2": _special("3-4-5-6", "1-2-7-8"),
+    },
+    "d": {
+        "forgetting_0": _two_kinds("4-5-6-7", "1-2-4-5"),
+        "forgetting_1": _two_kinds("4-5-6-7", "2-3-4-5"),
+        "forgetting_2": _two_kinds("6-7-8-9", "3-4-5-6"),
+    },
+}
+"""The appendix's sequences, by panel and setup, in the order of the horizontal axis."""
+
+
+@dataclass(frozen=True)
+class Config:
+    """The paper's values. Widths, batch size and training loss are not printed there; see `learn`."""
+
+    seeds: int = 3
+    tasks: DigitTasks = field(default_factory=DigitTasks)
+    architecture: FiveLayers = field(default_factory=FiveLayers)
+    method: Sgd = field(default_factory=Sgd)
+
+    def __post_init__(self) -> None:
+        count("seeds", self.seeds)
+
+    @property
+    def training(self) -> Training:
+        """What is trained."""
+        return Training(self.tasks, self.architecture, self.method)
+
+
+def sequences() -> list[tuple[str, ...]]:
+    """All 240 / (T of their panel) sequences of the figure, each once."""
+    return list(dict.fromkeys(s for setups in SETUPS.values() for setup in setups.values() for s in setup))
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """The measured error matrix of every sequence and seed."""
+
+    config: Config
+    matrices: dict[tuple[str, ...], Array]  # (seeds, T+1, T)
+    fits: dict[tuple[str, ...], Array]  # (seeds, T) squared error on the training data, just learnt
+    provenance: dict[str, Any] = field(repr=False)
+
+    def forgetting(self, panel: Panel, setup: str) -> Array:
+        """F_T of every sequence of a setup, for every seed (seeds, sequences)."""
+        return np.stack([metrics.forgetting(self.matrices[s], kind="error") for s in SETUPS[panel][setup]], axis=1)
+
+    def generalization(self, panel: Panel, setup: str) -> Array:
+        """G_T of every sequence of a setup, for every seed (seeds, sequences)."""
+        matrices = (self.matrices[s] for s in SETUPS[panel][setup])
+        return np.stack([metrics.generalization_error(matrix, kind="error") for matrix in matrices], axis=1)
+
+
+def run(
+    config: Config,
+    store: Store,
+    *,
+    workers: int = 1,
+    cluster: str | None = None,
+    progress: Callable[[float], None] | None = None,
+) -> Result:
+    """Train what the store does not have yet, and gather the matrices."""
+    began = time.monotonic()
+    wanted = sequences()
+    nodes = [node for seed in range(config.seeds) for node in tree(wanted, seed)]
+    errors, fits = execute(config.training, nodes, store, workers=workers, cluster=cluster, progress=progress)
+    matrices, fitted = {}, {}
+    for sequence in wanted:
+        whole = lessons(sequence)
+        paths = [whole[:t] for t in range(len(whole) + 1)]
+        rows = [{path: errors[seed, path] for path in paths} for seed in range(config.seeds)]
+        matrices[sequence] = np.stack([error_matrix(sequence, row) for row in rows])
+        fitted[sequence] = np.array([[fits[seed, path] for path in paths[1:]] for seed in range(config.seeds)])
+    return Result(config, matrices, fitted, provenance(config, time.monotonic() - began))

@@ -1,0 +1,129 @@
+"""Where trained nodes live: one entry per key, written atomically, checked whenever it is read.
+
+    folder/ab/abcdef....json           errors, fit, what was trained, the checksum of the weights; its own checksum
+    folder/ab/abcdef....safetensors    weights, only where children need them
+
+The JSON file is written last and makes the entry count. A damaged or half-written file is as good as none: it is
+reported by a warning and computed again. Entries hold nothing but what determines them (no times, no machine), so the
+same work always leaves the same bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+_KEY = re.compile(r"[0-9a-f]{64}")
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A finished node."""
+
+    key: str
+    errors: dict[str, float]
+    fit: float | None
+    about: dict[str, Any]  # settings, seed and path, to be read by people
+    weights_checksum: str | None
+
+
+class Store:
+    """A folder of entries. Any number of processes may read and write it at once."""
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+
+    def get(self, key: str) -> Entry | None:
+        """The entry, or None if it is not there or damaged."""
+        path = self._path(key, "json")
+        try:
+            content = json.loads(path.read_bytes())
+            checksum = content.pop("checksum")
+            if checksum != _digest(_canonical(content)) or content["key"] != key:
+                raise ValueError("checksum does not match")
+            return Entry(**content)
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError, AttributeError) as fault:
+            warnings.warn(f"{path} is damaged ({fault}) and will be computed again", stacklevel=2)
+            return None
+
+    def weights(self, entry: Entry) -> bytes | None:
+        """The weights of an entry, or None if they were not kept or are damaged."""
+        if entry.weights_checksum is None:
+            return None
+        path = self._path(entry.key, "safetensors")
+        try:
+            content = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        if _digest(content) != entry.weights_checksum:
+            warnings.warn(f"{path} is damaged and will be computed again", stacklevel=2)
+            return None
+        return content
+
+    def put(
+        self, key: str, errors: dict[str, float], fit: float | None, about: dict[str, Any], weights: bytes | None
+    ) -> Entry:
+        """Store a node; the weights first, then the entry that vouches for them."""
+        if weights is not None:
+            _write(self._path(key, "safetensors"), weights)
+        entry = Entry(key, dict(sorted(errors.items())), fit, about, None if weights is None else _digest(weights))
+        content = _canonical(vars(entry))
+        _write(self._path(key, "json"), _canonical(vars(entry) | {"checksum": _digest(content)}) + b"\n")
+        return entry
+
+    def entries(self) -> Iterator[Entry]:
+        """Every entry that is whole."""
+        for path in sorted(self.folder.glob("??/*.json")):
+            entry = self.get(path.stem)
+            if entry is not None:
+                yield entry
+
+    def size(self) -> int:
+        """Bytes on disk, unfinished files included."""
+        return sum(path.stat().st_size for path in self.folder.glob("??/*") if path.is_file())
+
+    def clean(self, *, weights_only: bool = False) -> int:
+        """Remove all weights, or everything; returns the bytes freed. What was unfinished goes in any case."""
+        freed = 0
+        for path in sorted(self.folder.glob("??/*")):
+            mine = _KEY.fullmatch(path.name.split(".")[0]) or path.name.endswith(".unfinished")
+            if mine and not (weights_only and path.suffix == ".json"):
+                freed += path.stat().st_size
+                path.unlink()
+        return freed
+
+    def _path(self, key: str, suffix: str) -> Path:
+        if not _KEY.fullmatch(key):
+            raise ValueError(f"key {key!r}: a key is 64 hexadecimal digits")
+        return self.folder / key[:2] / f"{key}.{suffix}"
+
+
+def _canonical(content: dict[str, Any]) -> bytes:
+    return json.dumps(content, sort_keys=True).encode()
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _write(path: Path, content: bytes) -> None:
+    """The whole file, on disk, or none of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
+    try:
+        with unfinished.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        unfinished.replace(path)
+    finally:
+        unfinished.unlink(missing_ok=True)
