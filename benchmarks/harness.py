@@ -35,5 +35,7 @@ def at_most(what: str, value: float, target: float, unit: str = "") -> Row:
 
 def markdown(rows: list[Row]) -> str:
     lines = ["| what | measured | target | |", "|---|---|---|---|"]
-    lines += [f"| {r.what} | {r.measured} | {r.target} | {'met' if r.met else '**missed**'} |" for r in rows]
+    for r in rows:
+        verdict = "" if r.target == "-" else "met" if r.met else "**missed**"
+        lines.append(f"| {r.what} | {r.measured} | {r.target} | {verdict} |")
     return "\n".join(lines) + "\n"
