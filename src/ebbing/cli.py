@@ -181,6 +181,27 @@ def metrics_command(
         printing.print_summary(summary, printing.console())
 
 
+@app.command()
+def runs(
+    folder: Annotated[Path, typer.Argument(help="A store of trained networks.")] = Path("results/runs"),
+    *,
+    clean: Annotated[str | None, typer.Option(help="Remove: weights (results stay), or all.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """What has been trained, and how much room it takes.
+
+    Example: ebbing runs results/runs --clean weights
+    """
+    from ebbing import printing_runs
+    from ebbing.printing import console, to_json
+
+    content = printing_runs.runs_json(folder, clean)
+    if as_json:
+        print(to_json("runs", content))
+    else:
+        printing_runs.print_runs(content, console())
+
+
 @app.command("data")
 def data_command(
     name: Annotated[str | None, typer.Argument(help="Which data: mnist; all if none.")] = None,
@@ -209,9 +230,15 @@ def data_command(
 @app.command()
 def reproduce(
     targets: Annotated[
-        list[str] | None, typer.Argument(help="What to reproduce: claims, fig1, tables, rules; everything if none.")
+        list[str] | None,
+        typer.Argument(help="What to reproduce: claims, fig1, tables, rules, fig2; everything if none."),
     ] = None,
+    *,
     out: Annotated[Path, typer.Option(help="Folder for figures, data and verdicts.")] = Path("results"),
+    scale: Annotated[str, typer.Option(help="For networks: quick (minutes) or paper (an hour or more).")] = "quick",
+    seeds: Annotated[int | None, typer.Option(help="For networks: number of seeds.")] = None,
+    workers: Annotated[int, typer.Option(help="For networks: processes to train in.")] = 2,
+    cluster: Annotated[str | None, typer.Option(help="For networks: address of a Dask scheduler.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Run the paper's figures, tables and claims, and print a verdict on each.
@@ -219,10 +246,11 @@ def reproduce(
     Example: ebbing reproduce fig1
     """
     from ebbing import printing
-    from ebbing.paper.reproduce import reproduce
+    from ebbing.paper.reproduce import Options, reproduce
     from ebbing.progress import progress_bar
 
-    verdicts = reproduce(targets or [], out, progress_bar)
+    options = Options(scale, seeds, workers, cluster)  # type: ignore[arg-type]  (checked there)
+    verdicts = reproduce(targets or [], out, progress_bar, options)
     if as_json:
         print(printing.to_json("reproduce", {"folder": str(out), "verdicts": [vars(verdict) for verdict in verdicts]}))
     else:

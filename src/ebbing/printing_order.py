@@ -117,9 +117,10 @@ def print_front(problem: Problem, points: Front, console: Console) -> None:
         proved = "proved" if point.proved else "not proved"
         table.add_row(f"{point.forgetting:.6g}", f"{point.generalization:.6g}", Text(names), proved)
     console.print(table)
-    note(
-        "Corners of the convex front: each is best for some weights; every order lies above the lines between.", console
-    )
+    if points.complete:
+        note("Corners of the convex front, all proved: no order lies below the lines between them.", console)
+    else:
+        note("Time ran out: corners may be missing or not the best. More --seconds may complete the front.", console)
 
 
 def front_json(problem: Problem, points: Front) -> dict[str, Any]:

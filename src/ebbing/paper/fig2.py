@@ -10,17 +10,21 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from ebbing import metrics
 from ebbing.learn import DigitTasks, FiveLayers, Sgd, Training, error_matrix, lessons, tree
-from ebbing.paper.record import provenance
+from ebbing.paper.record import provenance, write_csv, write_json
 from ebbing.runs import Store, execute
 from ebbing.validate import Array, count
 
 Panel = Literal["a", "b", "c", "d"]
+
+NOT_FITTED = 0.05
+"""Squared training error above which a task counts as not learnt; guessing gives about 0.2."""
 
 
 def _overlap_b(first: str, seconds: str, third: str, fourth: str) -> list[tuple[str, ...]]:
@@ -97,6 +101,15 @@ class Result:
         """F_T of every sequence of a setup, for every seed (seeds, sequences)."""
         return np.stack([metrics.forgetting(self.matrices[s], kind="error") for s in SETUPS[panel][setup]], axis=1)
 
+    @property
+    def not_fitted(self) -> list[tuple[tuple[str, ...], int, int, float]]:
+        """Sequence, seed, place and training error of every task that was not learnt: theory says nothing of those."""
+        return [
+            (sequence, int(seed), int(place), float(fits[seed, place]))
+            for sequence, fits in self.fits.items()
+            for seed, place in np.argwhere(fits > NOT_FITTED)
+        ]
+
     def generalization(self, panel: Panel, setup: str) -> Array:
         """G_T of every sequence of a setup, for every seed (seeds, sequences)."""
         matrices = (self.matrices[s] for s in SETUPS[panel][setup])
@@ -124,3 +137,25 @@ def run(
         matrices[sequence] = np.stack([error_matrix(sequence, row) for row in rows])
         fitted[sequence] = np.array([[fits[seed, path] for path in paths[1:]] for seed in range(config.seeds)])
     return Result(config, matrices, fitted, provenance(config, time.monotonic() - began))
+
+
+def save(result: Result, folder: Path) -> None:
+    """Every measured number: fig2.csv (forgetting and generalization error by point and seed), fig2.json (matrices)."""
+    rows = []
+    for panel, setups in SETUPS.items():
+        for setup, members in setups.items():
+            F, G = result.forgetting(panel, setup), result.generalization(panel, setup)
+            rows += [
+                (panel, setup, x, " ".join(sequence), seed, F[seed, x], G[seed, x])
+                for x, sequence in enumerate(members)
+                for seed in range(result.config.seeds)
+            ]
+    header = ("panel", "setup", "x", "sequence", "seed", "forgetting", "generalization_error")
+    write_csv(folder / "fig2.csv", header, rows)
+    content = {
+        "provenance": result.provenance,
+        "matrices": {" ".join(sequence): matrix for sequence, matrix in result.matrices.items()},
+        "fits": {" ".join(sequence): fits for sequence, fits in result.fits.items()},
+        "not_fitted": result.not_fitted,
+    }
+    write_json(folder / "fig2.json", content)

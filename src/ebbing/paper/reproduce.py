@@ -9,29 +9,51 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Literal
 
 from ebbing.paper import claims, fig1, rules, tables
 from ebbing.paper.record import Verdict, verdict_markdown, write_atomically, write_json
+from ebbing.validate import count
 
 Progress = Callable[[float], None]
 
 
-def _fig1(folder: Path, progress: Progress) -> list[Verdict]:
+@dataclass(frozen=True)
+class Options:
+    """How much of the networks' training to do, and where. Everything else always runs at the paper's scale.
+
+    scale: "paper" trains as the paper does (hours); "quick" one seed and a quarter of the epochs (minutes).
+    """
+
+    scale: Literal["quick", "paper"] = "quick"
+    seeds: int | None = None
+    workers: int = 2
+    cluster: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.scale not in ("quick", "paper"):
+            raise ValueError(f"scale={self.scale!r}: give quick or paper")
+        for name in ("seeds", "workers"):
+            if (value := getattr(self, name)) is not None:
+                count(name, value)
+
+
+def _fig1(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     result = fig1.run(progress=progress)
     fig1.save(result, folder)
     return result.verdicts()
 
 
-def _claims(folder: Path, progress: Progress) -> list[Verdict]:
+def _claims(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     result = claims.run(progress=progress)
     content = {"provenance": result.provenance, "verdicts": [asdict(verdict) for verdict in result.verdicts]}
     write_json(folder / "claims.json", content)
     return list(result.verdicts)
 
 
-def _tables(folder: Path, progress: Progress) -> list[Verdict]:
+def _tables(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     result = tables.run()
     progress(1.0)
     write_atomically(folder / "tables.txt", tables.to_text(result) + "\n")
@@ -42,22 +64,42 @@ def _tables(folder: Path, progress: Progress) -> list[Verdict]:
     return [Verdict(s.name, "task order", ran, s.proved, s.holds) for s in result.statements]
 
 
-def _rules(folder: Path, progress: Progress) -> list[Verdict]:
+def _rules(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     result = rules.run(progress=progress)
     rules.save(result, folder)
     return result.verdicts()
 
 
-TARGETS: dict[str, Callable[[Path, Progress], list[Verdict]]] = {
+def _fig2(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
+    from ebbing.learn import Sgd  # PyTorch is loaded for this target only
+    from ebbing.paper import fig2, fig2_plot, fig2_verdicts
+    from ebbing.runs import Store
+
+    config = fig2.Config(seeds=options.seeds or 3)
+    if options.scale == "quick":
+        config = fig2.Config(seeds=options.seeds or 1, method=Sgd(epochs=150))
+    result = fig2.run(
+        config, Store(folder / "runs"), workers=options.workers, cluster=options.cluster, progress=progress
+    )
+    fig2.save(result, folder)
+    fig2_plot.save(result, folder)
+    return fig2_verdicts.verdicts(result)
+
+
+TARGETS: dict[str, Callable[[Path, Progress, Options], list[Verdict]]] = {
     "claims": _claims,
     "fig1": _fig1,
     "tables": _tables,
     "rules": _rules,
+    "fig2": _fig2,
 }
 
 
 def reproduce(
-    targets: Sequence[str], folder: Path, progress: Callable[[str], AbstractContextManager[Progress]]
+    targets: Sequence[str],
+    folder: Path,
+    progress: Callable[[str], AbstractContextManager[Progress]],
+    options: Options = Options(),  # noqa: B008 (frozen)
 ) -> list[Verdict]:
     """Run some or (if none is named) all targets; `progress` opens a progress bar with the target's name."""
     unknown = sorted(set(targets) - set(TARGETS))
@@ -67,7 +109,7 @@ def reproduce(
     verdicts: list[Verdict] = []
     for name in targets or TARGETS:
         with progress(name) as report:
-            verdicts += TARGETS[name](folder, report)
+            verdicts += TARGETS[name](folder, report, options)
     write_json(folder / "verdicts.json", {"verdicts": [asdict(verdict) for verdict in verdicts]})
     write_atomically(folder / "verdicts.md", "# Verdicts\n\n" + verdict_markdown(verdicts))
     return verdicts

@@ -1,0 +1,137 @@
+"""`ebbing order` and `ebbing reproduce` as a newcomer meets them."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from ebbing import Problem, best_order, expect
+
+DISTANCES = "cats,dogs,cars,boats\n0,1,2,2.2\n1,0,2.1,2\n2,2.1,0,0.8\n2.2,2,0.8,0\n"
+PNG = b"\x89PNG"
+
+
+def ebbing(*arguments, cwd=None):
+    command = [sys.executable, "-m", "ebbing.cli", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300, check=False)
+
+
+@pytest.fixture
+def distances(tmp_path):
+    file = tmp_path / "distances.csv"
+    file.write_text(DISTANCES)
+    return file
+
+
+def test_order_by_name_with_certificate_and_picture(distances, tmp_path):
+    picture = tmp_path / "order.png"
+    done = ebbing("order", "--distances", distances, "-n", 50, "-p", 100, "--noise", 0.1, "--plot", picture)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    for words in ("boats", "Proved: no order has less than", "as given", "worst order", "random orders"):
+        assert words in done.stdout
+    assert picture.read_bytes().startswith(PNG)
+
+
+def test_json_equals_the_library(distances):
+    done = ebbing("order", "--distances", distances, "-n", 50, "-p", 100, "--noise", 0.1, "--json")
+    result = json.loads(done.stdout)
+    D = [[float(x) for x in line.split(",")] for line in DISTANCES.splitlines()[1:]]
+    problem = Problem.from_distances(D, n=50, p=100, sigma=0.1, names=DISTANCES.splitlines()[0].split(","))
+    plan = best_order(problem)
+    assert result["schema"] == "ebbing.order/1"
+    assert result["names"] == list(plan.names)
+    assert result["value"] == plan.value == expect(problem.reordered(plan.order)).forgetting
+    assert result["proved"] is True
+    assert result["ties"] == plan.ties
+    assert result["given"] == expect(problem).forgetting
+    assert result["worst"]["value"] >= result["random"]["mean"] >= result["value"]
+
+
+def test_problem_file_mix_and_front(tmp_path):
+    file = tmp_path / "problem.toml"
+    file.write_text("p = 100\nn = [50, 40, 60, 50]\nsigma = 0.1\nvectors = [[1, 0], [0, 1], [1, 1], [-1, 0.5]]\n")
+    mix = json.loads(ebbing("order", file, "--minimise", "0.3", "--json").stdout)
+    assert mix["value"] == pytest.approx(0.3 * mix["forgetting"] + 0.7 * mix["generalization"], rel=1e-12)
+    front = json.loads(ebbing("order", file, "--front", "--json").stdout)
+    assert front["schema"] == "ebbing.front/1"
+    assert front["complete"] is True
+    forgetting = [point["forgetting"] for point in front["front"]]
+    assert forgetting == sorted(forgetting)
+    assert "no order lies below" in ebbing("order", file, "--front").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("0,1\n2,0\n", "not symmetric"),
+        ("0,1,9\n1,0,1\n9,1,0\n", "Euclidean"),
+        ("0,nan\nnan,0\n", "finite"),
+        ("0,\n1,0\n", "finite"),
+        ("a,a\n0.0,1.5\n1.5,0.0\n", "names must differ"),
+        ("0,1\n1,2\n", "distance 0 from itself"),
+        ("0,-1\n-1,0\n", "must not be negative"),
+        ("0,1.5,2\n1.5,0,1\n", "2 rows and 3 columns"),
+        ("", "bytes"),
+    ],
+)
+def test_bad_distances_are_refused(tmp_path, text, words):
+    file = tmp_path / "d.csv"
+    file.write_text(text)
+    done = ebbing("order", "--distances", file, "-n", 50, "-p", 100)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert any(word in done.stderr for word in words.split("|")), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--tasks", "categories:AABB", "-n", "50"], "-p is missing"),
+        (["--tasks", "categories:AABB", "-n", "50", "-p", "51", "--noise", "0.1"], "infinite"),
+        (["--tasks", "categories:AABB", "-n", "50", "-p", "100", "--minimise", "fun"], "minimise"),
+        (["--tasks", "categories:AABB", "-n", "50", "-p", "100", "--minimise", "1.5"], "minimise"),
+        (["--tasks", "categories:AABB", "-n", "50", "-p", "100", "--plot", "x.gif"], ".png"),
+        (["--tasks", "categories:AABB", "-n", "50", "-p", "100", "--plot", "no/such/folder/x.png"], "no folder"),
+        (["--tasks", "orthogonal:1", "-n", "50", "-p", "100"], "at least two tasks"),
+        (["--tasks", "categories:AABB", "--distances", "d.csv", "-n", "50", "-p", "100"], "once"),
+        ([], "give the tasks once"),
+    ],
+)
+def test_bad_orders_are_refused(arguments, words, tmp_path):
+    done = ebbing("order", *arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert words in done.stderr
+
+
+def test_reproduce_tables_and_claims(tmp_path):
+    done = ebbing("reproduce", "tables", "claims", "--out", tmp_path / "out", "--json")
+    result = json.loads(done.stdout)
+    assert done.returncode == 0
+    claims = {verdict["claim"]: verdict["holds"] for verdict in result["verdicts"]}
+    assert claims["Prop. order2, T = 6"] is True
+    assert claims["Proof of Prop. order2: 10 orders besides the alternating one"] is False
+    for name in ("verdicts.md", "verdicts.json", "tables.txt", "tables.json", "tables_two.csv", "claims.json"):
+        assert (tmp_path / "out" / name).stat().st_size > 0
+
+
+def test_reproduce_fig1_writes_pictures_with_their_data(tmp_path):
+    done = ebbing("reproduce", "fig1", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "5 of 5 claims hold" in done.stdout
+    assert (tmp_path / "fig1.png").read_bytes().startswith(PNG)
+    assert b"<svg" in (tmp_path / "fig1.svg").read_bytes()
+    content = json.loads((tmp_path / "fig1.json").read_text())
+    assert len(content["markers"]) == 4 * 3 * 19
+    assert {"commit", "config", "versions"} <= set(content["provenance"])
+    assert len((tmp_path / "fig1.csv").read_text().splitlines()) == 1 + 4 * 3 * 19
+
+
+@pytest.mark.parametrize("arguments", [["fig9"], ["fig2", "--scale", "huge"], ["fig2", "--seeds", "0"]])
+def test_bad_targets_are_refused(arguments, tmp_path):
+    done = ebbing("reproduce", *arguments, "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
