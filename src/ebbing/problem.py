@@ -33,7 +33,10 @@ from ebbing.validate import (
     number,
     numbers,
     per_task,
+    root_small_enough,
+    small_enough,
     square,
+    squared,
     symmetric,
 )
 
@@ -78,7 +81,7 @@ class Problem:
         gaps: npt.ArrayLike | None = None,
     ) -> None:
         p = count("p", p)
-        gram = _small("gram", square("gram", gram))
+        gram = small_enough("gram", square("gram", gram))
         T = len(gram)
         gram, rank = _positive_semidefinite(gram)
         if rank > p:
@@ -91,8 +94,8 @@ class Problem:
             gram=gram,
             n=per_task("n", counts("n", n), T),
             p=p,
-            sigma=_root_of_small("sigma", non_negative("sigma", per_task("sigma", sigma, T))),
-            unmodelled=_small("unmodelled", non_negative("unmodelled", per_task("unmodelled", unmodelled, T))),
+            sigma=root_small_enough("sigma", non_negative("sigma", per_task("sigma", sigma, T))),
+            unmodelled=small_enough("unmodelled", non_negative("unmodelled", per_task("unmodelled", unmodelled, T))),
             names=names,
             gaps=_gaps_of(gram) if gaps is None else _matching_gaps(gaps, gram),
         )
@@ -157,7 +160,7 @@ class Problem:
                     f"initial has shape {w0.shape} but each task has {W.shape[1]} features; make them equal"
                 )
             W = W - w0
-        _squared("vectors", W)
+        squared("vectors", W)
         # Differences before squares: near-identical tasks of great length keep their small distance.
         gaps = np.array([np.sum((W - w) ** 2, axis=1) for w in W])
         return cls(gram=W @ W.T, gaps=gaps, **settings)
@@ -181,11 +184,11 @@ class Problem:
             raise ValueError(
                 f"distances[{i}, {i}] = {D[i, i]:g}: a task is at distance 0 from itself; set the diagonal to 0"
             )
-        squares = _squared("distances", symmetric("distances", D))
+        squares = squared("distances", symmetric("distances", D))
         if norms is None:
             lengths = squares.mean(axis=1) - squares.mean() / 2
         else:
-            lengths = _squared("norms", non_negative("norms", per_task("norms", norms, len(D))))
+            lengths = squared("norms", non_negative("norms", per_task("norms", norms, len(D))))
         return cls(gram=(lengths[:, None] + lengths - squares) / 2, gaps=squares, **settings)
 
     @classmethod
@@ -275,31 +278,8 @@ class Problem:
 
 # -------------------------------------------------------------------- of Gram matrices and names
 
-
-LARGEST_SQUARE = 1e302
-"""Inner products and noise variances may be as large as this: sums of a few of them do not overflow."""
-
 MOST_TASKS = 20_000
 """The Gram matrix of more does not fit into a few gigabytes."""
-
-
-def _small(name: str, array: Array) -> Array:
-    if np.any(np.abs(array) > LARGEST_SQUARE):
-        raise ValueError(
-            f"{name} has an entry of {np.abs(array).max():g}: at most {LARGEST_SQUARE:g}; use larger units"
-        )
-    return array
-
-
-def _root_of_small(name: str, array: Array) -> Array:
-    if np.any(np.abs(array) > LARGEST_SQUARE**0.5):
-        largest = np.abs(array).max()
-        raise ValueError(f"{name} has an entry of {largest:g}: at most {LARGEST_SQUARE**0.5:g}; use larger units")
-    return array
-
-
-def _squared(name: str, array: Array) -> Array:
-    return _root_of_small(name, array) ** 2
 
 
 def _number_of_tasks(T: int) -> int:
@@ -335,7 +315,7 @@ def _matching_gaps(gaps: npt.ArrayLike, gram: Array) -> Array:
 
 
 def _norm_squared(norm: float) -> float:
-    return _squared("norm", np.array(number("norm", norm))).item()
+    return squared("norm", np.array(number("norm", norm))).item()
 
 
 def _distinct(names: Sequence[str], T: int) -> tuple[str, ...]:

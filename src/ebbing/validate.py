@@ -14,6 +14,9 @@ Array = npt.NDArray[np.float64]
 RELATIVE_TOLERANCE = 1e-9
 """How far, relative to its largest entry, a matrix may be from symmetric (and a Gram matrix from semidefinite)."""
 
+LARGEST_SQUARE = 1e302
+"""Inner products and noise variances may be as large as this: sums of a few of them do not overflow."""
+
 LARGEST_COUNT = 2**53
 """Counts beyond this are not exact in floating point."""
 
@@ -115,3 +118,25 @@ def non_negative(name: str, array: Array) -> Array:
     if np.any(array < 0):
         raise ValueError(f"{name}={array.min():g}: must not be negative")
     return array
+
+
+def small_enough(name: str, array: Array) -> Array:
+    """The array, if no entry is too large for sums of a few to be finite."""
+    if np.any(np.abs(array) > LARGEST_SQUARE):
+        raise ValueError(
+            f"{name} has an entry of {np.abs(array).max():g}: at most {LARGEST_SQUARE:g}; use larger units"
+        )
+    return array
+
+
+def root_small_enough(name: str, array: Array) -> Array:
+    """The array, if no square is too large for sums of a few to be finite."""
+    if np.any(np.abs(array) > LARGEST_SQUARE**0.5):
+        largest = np.abs(array).max()
+        raise ValueError(f"{name} has an entry of {largest:g}: at most {LARGEST_SQUARE**0.5:g}; use larger units")
+    return array
+
+
+def squared(name: str, array: Array) -> Array:
+    """The squares, if they are not too large."""
+    return root_small_enough(name, array) ** 2

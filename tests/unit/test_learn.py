@@ -6,6 +6,7 @@ Nothing here needs MNIST: where its sampling is tested, the images of a stand-in
 import dataclasses
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -178,7 +179,7 @@ def test_a_sample_has_no_image_twice_and_the_right_labels():
         assert {0.0, 1.0} == set(labels.flatten().tolist())
     assert sample.train_inputs.shape == (200, 1, 1, 3)
     assert sample.train_inputs.dtype == torch.float32
-    assert 0 <= sample.train_inputs.min()
+    assert sample.train_inputs.min() >= 0
     assert sample.train_inputs.max() <= 1
 
 
@@ -257,9 +258,8 @@ def test_digits_of_a_task():
     ],
 )
 def test_impossible_settings_are_refused(make, named):
-    with pytest.raises(ValueError, match=".") as caught:
+    with pytest.raises(ValueError, match=re.escape(named)):
         make()
-    assert named in str(caught.value)
 
 
 def test_defaults_are_the_papers_values():
@@ -282,7 +282,7 @@ def test_shapes_of_the_network():
     shapes = [tuple(parameter.shape) for parameter in network.parameters() if parameter.ndim > 1]
     assert shapes == [(3, 1, 5, 5), (5, 3, 5, 5), (7, 5 * 8 * 8), (9, 7), (1, 9)]
     assert network(torch.zeros(4, 1, 28, 28)).shape == (4, 1)
-    assert sum(parameter.numel() for parameter in FiveLayers().build(0).parameters()) == 135_985  # LeNet's widths
+    assert sum(parameter.numel() for parameter in FiveLayers().build(0).parameters()) == 135_821  # LeNet's widths
 
 
 def test_the_network_computes_what_the_paper_draws():
@@ -418,10 +418,11 @@ def test_the_loss_matters_and_small_batches_too():
 
 
 def test_enough_training_fits_a_task_and_changes_the_others():
-    outcome = train(Training(Toy(), TINY, Sgd(epochs=300)), tree([["a", "b"]], seed=0)[1], None)
+    outcome = train(Training(Toy(), FiveLayers(), Sgd(epochs=100)), tree([["a", "b"]], seed=0)[1], None)
     assert outcome.fit is not None
-    assert outcome.fit < 0.05
-    assert outcome.errors["a#0"] < 0.15 < outcome.errors["b#0"]
+    assert outcome.fit < 0.01
+    assert outcome.errors["a#0"] < 0.01
+    assert outcome.errors["b#0"] > 0.2
 
 
 def test_learning_leaves_no_gradients_and_only_touches_the_network():
@@ -502,11 +503,11 @@ def test_training_twice_gives_the_same_bytes_whatever_the_threads():
 
 def test_nodes_trained_in_threads_are_those_trained_alone():
     nodes = [tree([[task]], seed=0)[1] for task in "abcd"]
-    alone = [train(TRAINING, node, initial_weights()) for node in nodes]
-    together = {}
+    weights, together = initial_weights(), {}
+    alone = [train(TRAINING, node, weights) for node in nodes]
 
     def work(i):
-        together[i] = train(TRAINING, nodes[i], initial_weights())
+        together[i] = train(TRAINING, nodes[i], weights)
 
     threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
     for thread in threads:
@@ -521,12 +522,16 @@ def initial_weights():
 
 
 def test_threads_are_given_back_after_an_error():
+    @dataclass(frozen=True)
+    class Broken(Toy):
+        def sample(self, lesson: Lesson, seed: int) -> Sample:
+            raise RuntimeError(f"{torch.get_num_threads()} threads")
+
     before = torch.get_num_threads()
     torch.set_num_threads(before + 1)
     try:
-        with pytest.raises(RuntimeError, match="broken"), one_thread():
-            assert torch.get_num_threads() == 1
-            raise RuntimeError("broken")
+        with pytest.raises(RuntimeError, match="^1 threads"):
+            train(Training(Broken(), TINY, Sgd(epochs=1)), NODE, initial_weights())
         assert torch.get_num_threads() == before + 1
     finally:
         torch.set_num_threads(before)

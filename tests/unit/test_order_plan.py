@@ -5,7 +5,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from ebbing.order import best_order, front, random_orders, stakes, unequal, worst_order
+from ebbing.order import best_order, front, random_orders, stakes, unequal, unequal_kernels, worst_order
 from ebbing.order.objective import Objective
 from ebbing.problem import Problem
 from ebbing.theory import expect
@@ -75,10 +75,10 @@ def test_bounds_for_unequal_tasks_are_valid(kind):
                 rows, learnt = np.empty((6, 5)), np.zeros(6)
                 rows[0] = recursion.start
                 rest = [t for t in range(5) if t not in prefix]
-                unequal._learn(*recursion.arrays, np.array([*prefix, *rest]), rows, learnt, 0)
+                unequal_kernels.learn_rest(*recursion.arrays, np.array([*prefix, *rest]), rows, learnt, 0)
                 used = np.isin(np.arange(5), prefix)
                 objective = (*recursion.arrays, recursion.level, recursion.a, recursion.b, by_error)
-                bound = unequal._bound(*objective, rows[length], learnt[length], used)
+                bound = unequal_kernels.completion_bound(*objective, rows[length], learnt[length], used)
                 assert bound <= best + recursion.tolerance
 
 
