@@ -4,7 +4,6 @@ import json
 import multiprocessing
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 from contextlib import contextmanager
@@ -253,8 +252,7 @@ def test_a_damaged_entry_is_reported_and_counts_as_none(store, damage):
     assert str(json_file(store)) in str(caught[0].message)
     with pytest.warns(UserWarning, match="is damaged"):
         assert [entry.key for entry in store.entries()] == [OTHER]
-    assert store.get(KEY_AGAIN := put(store).key) is not None
-    assert KEY_AGAIN == KEY
+    assert put(store) == store.get(KEY)
 
 
 def test_an_entry_with_a_valid_checksum_but_of_another_key(store):
@@ -399,8 +397,8 @@ def test_processes_may_write_and_read_at_once(tmp_path, monkeypatch):
         monkeypatch.setattr(function, "__module__", "test_store")
     monkeypatch.setenv("PYTHONWARNINGS", "error::UserWarning")
     context = multiprocessing.get_context("spawn")
-    start, stop, result = context.Barrier(4), context.Event(), context.Queue()
-    writers = [context.Process(target=write_many, args=(tmp_path, start, 100)) for _ in range(3)]
+    start, stop, result = context.Barrier(3), context.Event(), context.Queue()
+    writers = [context.Process(target=write_many, args=(tmp_path, start, 60)) for _ in range(2)]
     reader = context.Process(target=read_many, args=(tmp_path, start, stop, result))
     try:
         for process in (*writers, reader):
@@ -410,7 +408,7 @@ def test_processes_may_write_and_read_at_once(tmp_path, monkeypatch):
         stop.set()
         assert result.get(timeout=60) > 0
         reader.join(60)
-        assert [process.exitcode for process in (*writers, reader)] == [0] * 4
+        assert [process.exitcode for process in (*writers, reader)] == [0] * 3
     finally:
         for process in (*writers, reader):
             process.kill()
@@ -497,19 +495,3 @@ def test_a_file_in_place_of_the_folder(tmp_path, action):
     with pytest.raises(OSError, match="runs"):
         action(Store(tmp_path / "runs"))
     assert (tmp_path / "runs").read_text() == "I am a file"
-
-
-def test_the_store_needs_no_pytorch():
-    """`ebbing runs` lists at once."""
-    program = (
-        "import sys, importlib.util as u; s = u.spec_from_file_location('s', sys.argv[1]); m = u.module_from_spec(s)"
-    )
-    program += "; sys.modules['s'] = m; s.loader.exec_module(m); print('torch' in sys.modules)"
-    finished = subprocess.run(
-        [sys.executable, "-c", program, str(store_module.__file__)],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert finished.stdout.strip() == "False"

@@ -28,20 +28,20 @@ def worst_order(problem: Problem, minimise: Minimise = "forgetting", *, seconds:
     if not objective.forgetting:
         recursion = unequal.Recursion.of(problem, *objective.coefficients)
         worst = unequal.generalization_order(recursion)[::-1]
-        return certified(objective, worst, None, recursion.tolerance, "sorted, most similar first")
+        return certified(objective, worst, None, recursion.tolerance, "sorted, most similar first", worst=True)
     if problem.uniform:
         assignment, constant = objective.assignment()
         found = heuristic.search(assignment.negated(), seed=seed, seconds=seconds / 4, rounds=100 * problem.T)
         if states(problem) > PROVABLE_STATES:
             bound = convex_bound(assignment.negated(), seconds=seconds / 2).value
-            return certified(objective, found.order, constant - bound, assignment.tolerance, "local search")
+            return certified(objective, found.order, constant - bound, assignment.tolerance, "local search", worst=True)
         proof = exact.prove(assignment.negated(), incumbent=found.order, seconds=seconds / 2)
         bound = None if proof.proved else constant - proof.lower_bound
-        return certified(objective, proof.order, bound, proof.tolerance, "branch and bound")
+        return certified(objective, proof.order, bound, proof.tolerance, "branch and bound", worst=True)
     a, b = objective.coefficients
     recursion = unequal.Recursion.of(problem, -a, -b)
     found = unequal.search(recursion, seed=seed, seconds=seconds, rounds=coolings(problem.T))
-    return certified(objective, found.order, inf, recursion.tolerance, "annealing")
+    return certified(objective, found.order, inf, recursion.tolerance, "annealing", worst=True)
 
 
 @dataclass(frozen=True, eq=False)

@@ -34,6 +34,7 @@ class Objective:
     problem: Problem
     forgetting: float
     generalization: float
+    minimise: Minimise  # as the user gave it
 
     @classmethod
     def of(cls, problem: Problem, minimise: Minimise) -> Objective:
@@ -55,7 +56,7 @@ class Objective:
         if f:
             at_least_two_tasks(problem)
         finite_rates(problem)
-        return cls(problem, f, g)
+        return cls(problem, f, g, minimise)
 
     def value(self, order: npt.ArrayLike) -> float:
         """f E F_T + g E G_T of the tasks in this order, by `expect`."""

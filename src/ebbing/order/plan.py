@@ -17,7 +17,7 @@ unequal n or sigma              annealing beyond (`unequal`)                    
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from itertools import combinations
 from math import factorial, prod
@@ -48,6 +48,7 @@ class Plan:
     lower_bound: no order is below it (for `worst_order`: above). Equal to `value` if proved.
     proved: no order is better by more than `tolerance`.
     how: by which method it was found.
+    minimise: what was asked for.
     """
 
     problem: Problem
@@ -57,12 +58,22 @@ class Plan:
     proved: bool
     tolerance: float
     how: str
-    count_ties: Callable[[], int | None] = field(repr=False)
+    minimise: Minimise
+    worst: bool = False  # whether the largest value was looked for
 
     @cached_property
     def ties(self) -> int | None:
         """How many orders share the value, identical tasks told apart; None if not known. Searched for on first use."""
-        return self.count_ties()
+        if not self.proved or self.worst:
+            return None
+        objective = Objective.of(self.problem, self.minimise)
+        if not objective.forgetting:
+            return _ties_of_sorting(objective)
+        if not self.problem.uniform or states(self.problem) > PROVABLE_STATES:
+            return None
+        assignment, constant = objective.assignment()
+        found = exact.ties(assignment, self.value - constant, seconds=5.0)
+        return found.count if found.complete else None
 
     @property
     def gap(self) -> float:
@@ -100,10 +111,6 @@ def best_order(
     objective = Objective.of(problem, minimise)
     if not objective.forgetting:
         return _by_sorting(objective)
-    if problem.T == 1:
-        return Plan(
-            problem, (0,), objective.value([0]), objective.value([0]), True, 0.0, "there is only one order", lambda: 1
-        )
     if progress:
         progress("getting ready (compiling, the first time)")
     _compile(problem.uniform)
@@ -130,15 +137,16 @@ def _compile(equal: bool) -> None:
 
 def _by_sorting(objective: Objective) -> Plan:
     recursion = unequal.Recursion.of(objective.problem, *objective.coefficients)
-    keys = recursion.gaps.mean(axis=1) + recursion.level
-    distinct = np.sort(keys)
-    groups = np.split(distinct, np.flatnonzero(np.diff(distinct) > 1e-12 * np.abs(distinct).max()) + 1)
-    # A task that keeps nothing makes the order before it irrelevant; then there are more ties than those counted here.
-    ties = prod(factorial(len(group)) for group in groups) if np.all(recursion.keep > 0) else None
     order = unequal.generalization_order(recursion)
-    return certified(
-        objective, order, None, recursion.tolerance, "sorted, most dissimilar and noisy first", count_ties=lambda: ties
-    )
+    return certified(objective, order, None, recursion.tolerance, "sorted, most dissimilar and noisy first")
+
+
+def _ties_of_sorting(objective: Objective) -> int | None:
+    """Tasks with equal keys may trade places. Where one keeps nothing, orders before it tie too: not counted."""
+    recursion = unequal.Recursion.of(objective.problem, *objective.coefficients)
+    keys = np.sort(recursion.gaps.mean(axis=1) + recursion.level)
+    groups = np.split(keys, np.flatnonzero(np.diff(keys) > 1e-12 * np.abs(keys).max()) + 1)
+    return prod(factorial(len(group)) for group in groups) if np.all(recursion.keep > 0) else None
 
 
 def _equal(objective: Objective, seconds: float, seed: int, progress: Progress | None) -> Plan:
@@ -161,12 +169,7 @@ def _equal(objective: Objective, seconds: float, seed: int, progress: Progress |
     if not proof.proved:
         how = "branch and bound, out of time"
         return certified(objective, proof.order, proof.lower_bound + constant, proof.tolerance, how)
-
-    def count_ties() -> int | None:
-        ties = exact.ties(assignment, proof.value, seconds=min(5.0, seconds))
-        return ties.count if ties.complete else None
-
-    return certified(objective, proof.order, None, proof.tolerance, "branch and bound", count_ties=count_ties)
+    return certified(objective, proof.order, None, proof.tolerance, "branch and bound")
 
 
 def _unequal(objective: Objective, seconds: float, seed: int, progress: Progress | None) -> Plan:
@@ -175,7 +178,7 @@ def _unequal(objective: Objective, seconds: float, seed: int, progress: Progress
     found = unequal.search(
         recursion,
         seed=seed,
-        rounds=coolings(T),
+        rounds=coolings(T) if T <= _PROVABLE_UNEQUAL else 2**31,
         seconds=seconds * (0.3 if T <= _PROVABLE_UNEQUAL else 1.0),
         progress=progress and (lambda f: progress(f"best so far {f.value:.6g} after {f.rounds} coolings")),
     )
@@ -198,13 +201,13 @@ def certified(
     tolerance: float,
     how: str,
     *,
-    count_ties: Callable[[], int | None] = lambda: None,
+    worst: bool = False,
 ) -> Plan:
     """The plan with its value by `expect` itself, whatever the search computed; no bound means proved."""
     index = _as_given(objective.problem, np.asarray(order))
     value = objective.value(index)
-    proved = bound is None
-    return Plan(objective.problem, index, value, value if proved else bound, proved, tolerance, how, count_ties)
+    lower_bound = value if bound is None else bound
+    return Plan(objective.problem, index, value, lower_bound, bound is None, tolerance, how, objective.minimise, worst)
 
 
 @lru_cache(maxsize=8)  # a problem never changes
