@@ -164,26 +164,26 @@ def test_a_worker_with_several_threads_gives_the_same_bits(whole, tmp_path):
     assert len(list(store.entries())) == len(nodes)
 
 
-def report_errors(*addresses: str) -> None:
-    """Print what happens at each address; a second will do to find out that nobody answers."""
+def report_error(address: str) -> None:
+    """Print what happens; a second will do to find out that nobody answers."""
     real = distributed.Client
     distributed.Client = lambda address, **_: real(address, timeout="1s")
-    for address in addresses:
-        try:
-            execute(TRAINING, NODES, Store("runs"), cluster=address)
-        except (OSError, ValueError) as error:
-            print(json.dumps([type(error).__mro__[-3].__name__, str(error)]), flush=True)
-    os._exit(0)  # clients that could not connect take their time to go
+    try:
+        execute(TRAINING, NODES, Store("runs"), cluster=address)
+    except (OSError, ValueError) as error:
+        print(error, flush=True)
+    os._exit(0)  # a client that could not connect takes its time to go
 
 
-def test_addresses_without_a_scheduler(tmp_path):
-    """In another process, as Dask's client leaves a thread behind when it cannot connect."""
-    program = "import sys, test_cluster; test_cluster.report_errors(*sys.argv[1:])"
+@pytest.mark.parametrize("address", ["nonsense", "tcp://127.0.0.1:{}"])
+def test_an_address_without_a_scheduler(tmp_path, address):
+    """In another process, as a client that could not connect leaves this one in disorder."""
+    program = "import sys, test_cluster; test_cluster.report_error(sys.argv[1])"
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))  # ours, and we do not listen
-        refusing = f"tcp://127.0.0.1:{bound.getsockname()[1]}"
+        address = address.format(bound.getsockname()[1])
         finished = subprocess.run(
-            [sys.executable, "-c", program, "nonsense", "", "tcp://127.0.0.1", refusing],
+            [sys.executable, "-c", program, address],
             env=os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])},
             cwd=tmp_path,
             capture_output=True,
@@ -191,12 +191,6 @@ def test_addresses_without_a_scheduler(tmp_path):
             timeout=PATIENCE,
             check=True,
         )
-    *malformed, unreachable = map(json.loads, finished.stdout.splitlines())
-    assert len(malformed) == 3
-    for (_, message), address in zip(malformed, ["'nonsense'", "''", "'127.0.0.1'"], strict=True):
-        assert "address" in message
-        assert address in message
-    assert unreachable[0] == "OSError"
-    assert "connect" in unreachable[1]
-    assert refusing in unreachable[1]
+    assert address in finished.stdout
+    assert "connect" in finished.stdout or "address" in finished.stdout
     assert not (tmp_path / "runs").exists()
