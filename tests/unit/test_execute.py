@@ -182,13 +182,11 @@ def test_workers_must_be_at_least_one(store):
             execute(TRAINING, NODES, store, workers=workers)
 
 
-@pytest.mark.xfail(reason="0 / 0", raises=ZeroDivisionError, strict=True)
 def test_nothing_to_do(store):
     assert execute(TRAINING, [], store) == ({}, {})
     assert execute(TRAINING, [], store, progress=lambda _: None) == ({}, {})
 
 
-@pytest.mark.xfail(reason="a later node of the same path replaces the earlier one", raises=IndexError, strict=True)
 def test_trees_of_the_same_seed_may_be_joined(store):
     """With worker processes this does not end at all."""
     errors, _ = execute(TRAINING, tree([("a", "b")], 0) + tree([("c",), ("a",)], 0), store)
@@ -196,13 +194,11 @@ def test_trees_of_the_same_seed_may_be_joined(store):
     assert set(errors[0, lessons("ab")]) == {"a#0", "b#0"}
 
 
-@pytest.mark.xfail(reason="expects parents before their children", raises=IndexError, strict=True)
 def test_nodes_in_any_order(whole, store):
     entry_file(copied(whole, store), 0, "a", "c").unlink()
     assert execute(TRAINING, NODES[::-1], store) == whole[1:]
 
 
-@pytest.mark.xfail(reason="no node is ready, and nothing says so", raises=IndexError, strict=True)
 def test_a_node_without_its_parent_is_refused(store):
     with pytest.raises(ValueError, match="parent"):
         execute(TRAINING, [node for node in NODES if len(node.path) != 1], store)
@@ -294,7 +290,6 @@ def test_a_row_that_has_more_than_asked_for_serves(whole, trained):
     assert errors[0, ()] == whole[1][0, ()]
 
 
-@pytest.mark.xfail(reason="a row computed again forgets what it had, and the weights of children to come", strict=True)
 def test_two_requests_in_turn_do_not_undo_each_other(store, trained):
     first, second = tree([("a", "b", "b")], 0), tree([("a", "c"), ("a", "b", "d"), ("a", "b")], 0)
     execute(TRAINING, first, store)
@@ -444,7 +439,6 @@ def test_ctrl_c_ends_worker_processes_as_well(whole, tmp_path, trained):
     assert files(store) == files(whole[0])
 
 
-@pytest.mark.xfail(reason="worker processes wait for ever for a caller that is no more", strict=True)
 def test_worker_processes_end_with_a_killed_caller(tmp_path):
     process = start(tmp_path, workers=2, stop="replace", count=6)
     try:

@@ -40,7 +40,11 @@ from ebbing.learn.tasks import Tasks
 from ebbing.paper import fig2
 
 TOLERANCE = 1e-5
-"""How far the error matrix of the engine (one thread) may be from the plain loop's with threads inside operations."""
+"""How far the error matrix of the engine (one thread) may be from the plain loop's with threads inside operations.
+
+After a few epochs, that is: threads round differently, and training magnifies it (on these tasks 1e-8 after 6 epochs,
+1e-5 after 30, 0.2 after 100). On one thread the two agree to the bit, however long.
+"""
 
 
 @dataclass(frozen=True)
@@ -320,7 +324,6 @@ def test_initial_networks_are_pytorchs_default():
     assert torch.equal(built, expected)
 
 
-@pytest.mark.xfail(reason="build() seeds the generator that all threads share", strict=True)
 def test_networks_built_in_two_threads_are_those_built_alone(monkeypatch):
     """A Dask worker has several threads by default. Here the second build begins in the middle of the first."""
     alone, built, reset = [flat(TINY.build(seed)) for seed in range(2)], {}, nn.Linear.reset_parameters
@@ -478,7 +481,7 @@ def test_the_tree_equals_the_plain_loop_to_the_bit_on_one_thread(method):
         assert np.unique(matrix).size > len(sequence)  # not all the same
 
 
-def test_the_tree_equals_the_plain_loop_to_1e_5_with_threads_inside_operations():
+def test_after_six_epochs_the_tree_equals_the_plain_loop_to_1e_5_with_threads_inside_operations():
     training = Training(Toy(images=100), FiveLayers(), Sgd(epochs=6))
     before = torch.get_num_threads()
     torch.set_num_threads(4)
@@ -611,7 +614,6 @@ def test_tasks_networks_and_methods_of_users():
     assert train_plainly(shrunk, ["x"], seed=0)[0].shape == (2, 1)
 
 
-@pytest.mark.xfail(reason="labels of shape (n,) are broadcast against outputs (n, 1)", strict=True)
 def test_labels_of_another_shape_than_outputs_are_refused():
     @dataclass(frozen=True)
     class Flat(Points):
@@ -623,7 +625,6 @@ def test_labels_of_another_shape_than_outputs_are_refused():
         train(Training(Flat(), Linear(4), Sgd(epochs=1)), tree([["x"]], seed=0)[1], None)
 
 
-@pytest.mark.xfail(reason="a whole float passes the check and fails in training", strict=True)
 @pytest.mark.parametrize(
     ("tasks", "method"),
     [(Toy(), Sgd(epochs=2.0)), (Toy(), Sgd(epochs=2, batch_size=5.0))],  # type: ignore[arg-type]
@@ -635,7 +636,6 @@ def test_whole_floats_count_as_whole_numbers(tasks, method):
     assert train(Training(tasks, TINY, method), node, None) == train(Training(tasks, TINY, exact), node, None)
 
 
-@pytest.mark.xfail(reason="a whole float passes the check and fails in sampling", strict=True)
 @pytest.mark.usefixtures("_stand_in")
 def test_whole_floats_count_as_whole_numbers_of_images():
     sample = DigitTasks(train_images=3.0, test_images=2.0).sample(Lesson("1", 0), seed=0)  # type: ignore[arg-type]

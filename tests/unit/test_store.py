@@ -418,7 +418,6 @@ def test_processes_may_write_and_read_at_once(tmp_path, monkeypatch):
     assert files(tmp_path / "00") == files(tmp_path / "alone" / "00")
 
 
-@pytest.mark.xfail(reason="unfinished files are told apart by process id alone", strict=True)
 def test_two_machines_may_write_the_same_entry_with_the_same_process_id(store, monkeypatch):
     """In containers the process id is often the same small number; here the other writer comes in between."""
     fsync = os.fsync
@@ -434,7 +433,6 @@ def test_two_machines_may_write_the_same_entry_with_the_same_process_id(store, m
 
 
 @pytest.mark.parametrize("method", ["size", "clean"])
-@pytest.mark.xfail(reason="files that go between listing and looking are not expected", strict=True)
 def test_files_that_go_while_one_looks(store, monkeypatch, method):
     """A writer that finishes renames its unfinished file at any moment."""
     put(store)

@@ -8,6 +8,7 @@ and errors apply it themselves, as the cross-entropy of a saturated sigmoid has 
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 
 import torch
@@ -15,6 +16,9 @@ from torch import nn
 from torch.nn import functional
 
 from ebbing.validate import count
+
+_SEEDING = threading.Lock()
+"""PyTorch initialises layers from a generator that all threads share (a Dask worker may have several)."""
 
 
 @dataclass(frozen=True)
@@ -26,8 +30,7 @@ class FiveLayers:
     def __post_init__(self) -> None:
         if len(self.widths) != 4:
             raise ValueError(f"widths={self.widths}: give four: two convolutions, two hidden layers")
-        for width in self.widths:
-            count("width", width)
+        object.__setattr__(self, "widths", tuple(count("width", width) for width in self.widths))
 
     def build(self, seed: int) -> nn.Module:
         """A network with PyTorch's default initialisation, determined by the seed alone.
@@ -35,7 +38,7 @@ class FiveLayers:
         >>> FiveLayers().build(seed=0)(torch.zeros(3, 1, 28, 28)).shape
         torch.Size([3, 1])
         """
-        with torch.random.fork_rng(devices=[]):
+        with _SEEDING, torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             # Channels last: the convolutions of small batches run a tenth faster on a CPU.
             return _Network(self.widths).to(memory_format=torch.channels_last)  # pyright: ignore[reportCallIssue]

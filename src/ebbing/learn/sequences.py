@@ -147,7 +147,10 @@ def train_plainly(training: Training, sequence: Sequence[str], seed: int) -> tup
 def squared_error(network: nn.Module, inputs: torch.Tensor, labels: torch.Tensor) -> float:
     """Mean of (sigmoid of the output - label)^2."""
     with torch.no_grad():
-        return float((network(inputs).sigmoid() - labels).square().mean())
+        outputs = network(inputs)
+        if outputs.shape != labels.shape:
+            raise ValueError(f"labels of shape {tuple(labels.shape)}, outputs {tuple(outputs.shape)}: make them equal")
+        return float((outputs.sigmoid() - labels).square().mean())
 
 
 def error_matrix(sequence: Sequence[str], outcomes: dict[tuple[Lesson, ...], dict[str, float]]) -> Array:

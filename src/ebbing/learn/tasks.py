@@ -70,7 +70,9 @@ class DigitTasks:
     test_images: int = 1000
 
     def __post_init__(self) -> None:
-        if count("train_images", self.train_images) > 60_000 or count("test_images", self.test_images) > 10_000:
+        object.__setattr__(self, "train_images", count("train_images", self.train_images))
+        object.__setattr__(self, "test_images", count("test_images", self.test_images))
+        if self.train_images > 60_000 or self.test_images > 10_000:
             raise ValueError("MNIST has 60,000 training and 10,000 test images; ask for fewer")
 
     @property

@@ -14,8 +14,10 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -89,7 +91,11 @@ class Store:
 
     def size(self) -> int:
         """Bytes on disk, unfinished files included."""
-        return sum(path.stat().st_size for path in self.folder.glob("??/*") if path.is_file())
+        total = 0
+        for path in self.folder.glob("??/*"):
+            with suppress(FileNotFoundError):  # another process finishes or removes a file at any moment
+                total += path.stat().st_size
+        return total
 
     def clean(self, *, weights_only: bool = False) -> int:
         """Remove all weights, or everything; returns the bytes freed. What was unfinished goes in any case."""
@@ -97,8 +103,10 @@ class Store:
         for path in sorted(self.folder.glob("??/*")):
             mine = _KEY.fullmatch(path.name.split(".")[0]) or path.name.endswith(".unfinished")
             if mine and not (weights_only and path.suffix == ".json"):
-                freed += path.stat().st_size
-                path.unlink()
+                with suppress(FileNotFoundError):
+                    size = path.stat().st_size
+                    path.unlink()
+                    freed += size
         return freed
 
     def _path(self, key: str, suffix: str) -> Path:
@@ -118,7 +126,7 @@ def _digest(content: bytes) -> str:
 def _write(path: Path, content: bytes) -> None:
     """The whole file, on disk, or none of it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.unfinished")
+    unfinished = path.with_name(f"{path.name}.{secrets.token_hex(8)}.unfinished")  # process ids repeat across machines
     try:
         with unfinished.open("wb") as file:
             file.write(content)

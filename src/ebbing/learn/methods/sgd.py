@@ -32,9 +32,9 @@ class Sgd:
     version: ClassVar[int] = 1  # to be raised when results change: it enters the key of every result
 
     def __post_init__(self) -> None:
-        count("epochs", self.epochs)
+        object.__setattr__(self, "epochs", count("epochs", self.epochs))
         if self.batch_size is not None:
-            count("batch_size", self.batch_size)
+            object.__setattr__(self, "batch_size", count("batch_size", self.batch_size))
         if not 0 < self.learning_rate < float("inf"):
             raise ValueError(f"learning_rate={self.learning_rate}: give a positive number")
         if self.loss not in ("cross-entropy", "squared"):
