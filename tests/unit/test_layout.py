@@ -42,6 +42,7 @@ ORDER = (
     "printing",
     "printing_order",
     "printing_data",
+    "printing_runs",
     "progress",
     "__init__",  # the public face
     "cli",
