@@ -76,7 +76,7 @@ def test_erratum_6_one_noise_value_per_sample():
     X, w = np.ones((n, p)), np.zeros(p)
     assert (X @ w + np.zeros(n)).shape == (n,)
     with pytest.raises(ValueError, match="broadcast"):
-        X @ w + np.zeros(p)
+        _ = X @ w + np.zeros(p)
 
 
 def test_erratum_7_underparameterized_means_many_samples():

@@ -45,8 +45,12 @@ def plot(result: Result) -> Figure:
         titles = ("two tasks", "four tasks", "one special task, five equal ones", "two categories of two tasks")
         for ax, letter, title in zip((a, b, c, d), "abcd", titles, strict=True):
             ax.set_title(f"({letter}) {title}", loc="left")
-            ax.legend(frameon=False, fontsize=8)
             ax.xaxis.get_major_locator().set_params(integer=True)
+        a.legend(frameon=False, fontsize=8)
+        handles, labels = b.get_legend_handles_labels()
+        figure.legend(
+            handles, labels, loc="outside lower center", ncols=3, frameon=False, title="setups of (b), (c), (d)"
+        )
     return figure
 
 
