@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 _PATIENCE = 1.0
 """Seconds that work may take in silence."""
@@ -20,22 +20,15 @@ def progress_bar(description: str) -> Iterator[Callable[[float], None]]:
     >>> with progress_bar("simulating") as report:
     ...     report(0.5)
     """
-    console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
-    bar = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, transient=True)
-    task = bar.add_task(description, total=1.0)
-    began = time.monotonic()
+    with _shown(*columns, TimeElapsedColumn(), TimeRemainingColumn()) as (bar, show):
+        task = bar.add_task(description, total=1.0)
 
-    def report(fraction: float) -> None:
-        bar.update(task, completed=fraction)
-        if console.is_terminal and not bar.live.is_started and time.monotonic() - began > _PATIENCE:
-            bar.start()
+        def report(fraction: float) -> None:
+            bar.update(task, completed=fraction)
+            show()
 
-    try:
         yield report
-    finally:
-        if bar.live.is_started:
-            bar.stop()
 
 
 @contextmanager
@@ -45,18 +38,29 @@ def status_line(description: str) -> Iterator[Callable[[str], None]]:
     >>> with status_line("searching") as report:
     ...     report("best so far 1.5")
     """
+    with _shown(TextColumn("{task.description}"), TimeElapsedColumn()) as (bar, show):
+        task = bar.add_task(description, total=None)
+
+        def report(line: str) -> None:
+            bar.update(task, description=f"{description}: {line}")
+            show()
+
+        yield report
+
+
+@contextmanager
+def _shown(*columns: ProgressColumn) -> Iterator[tuple[Progress, Callable[[], None]]]:
+    """A bar, and a function that makes it visible once the work has taken a while; it goes when the work is done."""
     console = Console(stderr=True)
-    status = Progress(TextColumn("{task.description}"), TimeElapsedColumn(), console=console, transient=True)
-    task = status.add_task(description, total=None)
+    bar = Progress(*columns, console=console, transient=True)
     began = time.monotonic()
 
-    def report(line: str) -> None:
-        status.update(task, description=f"{description}: {line}")
-        if console.is_terminal and not status.live.is_started and time.monotonic() - began > _PATIENCE:
-            status.start()
+    def show() -> None:
+        if console.is_terminal and not bar.live.is_started and time.monotonic() - began > _PATIENCE:
+            bar.start()
 
     try:
-        yield report
+        yield bar, show
     finally:
-        if status.live.is_started:
-            status.stop()
+        if bar.live.is_started:
+            bar.stop()

@@ -445,5 +445,6 @@ def test_worker_processes_end_with_a_killed_caller(tmp_path):
         wait_for((tmp_path / "here").exists, process)
         process.kill()
         process.communicate(timeout=10)  # reads to the end, which comes when the last of them has gone
+        assert process.returncode == -signal.SIGKILL
     finally:
         kill_all(process)
