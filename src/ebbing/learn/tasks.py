@@ -32,12 +32,18 @@ class Lesson:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """What a network sees of a task: inputs and labels, to learn from and to be tested on."""
+    """What a network sees of a task: inputs and labels, to learn from, to be tested on, perhaps to watch learning with.
+
+    Labels that are floating-point numbers between 0 and 1, one column, are for yes-or-no tasks; whole numbers (int64),
+    without a column, are classes.
+    """
 
     train_inputs: torch.Tensor
     train_labels: torch.Tensor
     test_inputs: torch.Tensor
     test_labels: torch.Tensor
+    validation_inputs: torch.Tensor | None = None
+    validation_labels: torch.Tensor | None = None
 
 
 class Tasks(Protocol):
