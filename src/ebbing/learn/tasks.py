@@ -26,6 +26,10 @@ class Lesson:
     task: str
     occurrence: int
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.task, str):
+            raise ValueError(f"task {self.task!r}: give the name of a task, a string")
+
     def __str__(self) -> str:
         return f"{self.task}#{self.occurrence}"
 
@@ -47,7 +51,11 @@ class Sample:
 
 
 class Tasks(Protocol):
-    """Where samples come from. `identity` stands for all the data behind them: it enters the key of every result."""
+    """Where samples come from. `identity` stands for all the data behind them: it enters the key of every result.
+
+    If there is a method `check(task)` as well, it is called for every task before anything is trained, and raises a
+    ValueError for a name that it does not know.
+    """
 
     @property
     def identity(self) -> str:
@@ -98,6 +106,10 @@ class DigitTasks:
             _images(data.test_images[test]),
             _labels(data.test_labels[test], digits),
         )
+
+    def check(self, task: str) -> None:
+        """Refuse what is no set of digits."""
+        self.digits(task)
 
     @staticmethod
     def digits(task: str) -> list[int]:
