@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,8 +17,8 @@ import numpy as np
 import pytest
 import torch
 
-from ebbing.learn import FiveLayers, Lesson, Sample, Sgd, Training, lessons, tree
-from ebbing.runs import Store, execute
+from ebbing.learn import FiveLayers, Lesson, OwnTasks, Sample, Sgd, Training, lessons, tree
+from ebbing.runs import Store, execute, pools
 
 HERE = Path(__file__).parent
 PATIENCE = 120  # seconds; nothing here takes a tenth of it
@@ -80,19 +80,26 @@ def dask(what, *arguments, folder, **environment):
 
 
 @contextmanager
+def scheduler(folder):
+    """A scheduler without workers: its address and process."""
+    file = folder / "scheduler.json"
+    arguments = ("--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file))
+    with dask("scheduler", *arguments, folder=folder) as process:
+        yield wait_for(lambda: json.loads(file.read_text())["address"] if file.exists() else None), process
+
+
+def worker(address, folder, threads=1, **environment):
+    options = ["--nworkers", "1", "--nthreads", str(threads), "--memory-limit", "0"]
+    options += ["--no-nanny", "--host", "127.0.0.1"]  # no nanny: a killed worker does not come back
+    return dask("worker", address, *options, folder=folder, **environment)
+
+
+@contextmanager
 def cluster(folder, *workers, threads=1):
     """A scheduler and its workers, one for each dictionary of environment variables: address, worker processes."""
     with ExitStack() as stack:
-        file = folder / "scheduler.json"
-        arguments = ("--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file))
-        stack.enter_context(dask("scheduler", *arguments, folder=folder))
-        address = wait_for(lambda: json.loads(file.read_text())["address"] if file.exists() else None)
-        options = ["--nworkers", "1", "--nthreads", str(threads), "--memory-limit", "0"]
-        options += ["--no-nanny", "--host", "127.0.0.1"]  # no nanny: a killed worker does not come back
-        processes = [
-            stack.enter_context(dask("worker", address, *options, folder=folder, **environment))
-            for environment in workers
-        ]
+        address, _ = stack.enter_context(scheduler(folder))
+        processes = [stack.enter_context(worker(address, folder, threads, **environment)) for environment in workers]
         with distributed.Client(address, timeout=PATIENCE) as client:
             client.wait_for_workers(len(processes), timeout=PATIENCE)
         yield address, processes
@@ -158,39 +165,96 @@ def test_a_worker_with_several_threads_gives_the_same_bits(whole, tmp_path):
     nodes, store = tree(SEQUENCES, seed=1), Store(tmp_path / "runs")
     with cluster(tmp_path, {}, threads=4) as (address, _):
         errors, fits = execute(TRAINING, nodes, store, cluster=address)
+        assert_own_data_travels(address, tmp_path)
     assert errors == {(seed, path): row for (seed, path), row in whole[1].items() if seed == 1}
     assert fits == {(seed, path): fit for (seed, path), fit in whole[2].items() if seed == 1}
     assert files(store).items() <= files(whole[0]).items()
     assert len(list(store.entries())) == len(nodes)
 
 
-def report_error(address: str) -> None:
-    """Print what happens; a second will do to find out that nobody answers."""
+def assert_own_data_travels(address, folder):
+    """More than Dask sends without a warning."""
+    images = torch.rand(4000, 1, 28, 28, generator=torch.Generator().manual_seed(0))
+    labels = (images.mean(dim=(1, 2, 3)) > 0.5).float()[:, None]
+    data = {"mine": (images, labels)}
+    tasks = OwnTasks(train=data, test={"mine": (images[:20], labels[:20])}, train_images=20)
+    assert images.nbytes > 12e6
+    training, nodes = Training(tasks, TRAINING.architecture, TRAINING.method), tree([("mine", "mine")], 0)
+    there = execute(training, nodes, Store(folder / "there"), cluster=address)
+    assert there == execute(training, nodes, Store(folder / "here"))
+    assert files(Store(folder / "there")) == files(Store(folder / "here"))
+
+
+def test_a_scheduler_without_workers_is_waited_for_and_told_of_once(whole, tmp_path, monkeypatch):
+    monkeypatch.setattr(pools, "PATIENCE", 0.2)
+    nodes, store = tree(SEQUENCES, seed=0), Store(tmp_path / "runs")
+    with ExitStack() as stack:
+        address, _ = stack.enter_context(scheduler(tmp_path))
+        caught = stack.enter_context(pytest.warns(UserWarning, match="no workers"))
+
+        def help_out():
+            wait_for(lambda: len(caught) > 0)
+            time.sleep(1)  # time to say it again
+            stack.enter_context(worker(address, tmp_path))
+
+        helper = threading.Thread(target=help_out)
+        helper.start()
+        errors, _ = execute(TRAINING, nodes, store, cluster=address)
+        helper.join()
+    assert [str(warning.message) for warning in caught] == [
+        f"no workers at {address} yet; start one with `dask worker {address}`. Waiting for it"
+    ]
+    assert errors == {(seed, path): row for (seed, path), row in whole[1].items() if seed == 0}
+
+
+def report_error(address: str, victim: str = "") -> None:
+    """Print what happens; a second will do to find out that nobody answers. At half time end the victim, a process."""
     real = distributed.Client
     distributed.Client = lambda address, **_: real(address, timeout="1s")
+
+    def progress(done: float) -> None:
+        if victim and done >= 0.5:
+            with suppress(ProcessLookupError):
+                os.kill(int(victim), signal.SIGKILL)
+
     try:
-        execute(TRAINING, NODES, Store("runs"), cluster=address)
+        execute(TRAINING, NODES, Store("runs"), cluster=address, progress=progress)
     except (OSError, ValueError) as error:
         print(error, flush=True)
     os._exit(0)  # a client that could not connect takes its time to go
 
 
+def reported(folder, *arguments):
+    """What `report_error` prints in a process of its own: a client without a scheduler leaves one in disorder."""
+    program = "import sys, test_cluster; test_cluster.report_error(*sys.argv[1:])"
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])},
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    ).stdout
+
+
 @pytest.mark.parametrize("address", ["nonsense", "tcp://127.0.0.1:{}"])
 def test_an_address_without_a_scheduler(tmp_path, address):
-    """In another process, as a client that could not connect leaves this one in disorder."""
-    program = "import sys, test_cluster; test_cluster.report_error(sys.argv[1])"
     with socket.socket() as bound:
         bound.bind(("127.0.0.1", 0))  # ours, and we do not listen
         address = address.format(bound.getsockname()[1])
-        finished = subprocess.run(
-            [sys.executable, "-c", program, address],
-            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            timeout=PATIENCE,
-            check=True,
-        )
-    assert address in finished.stdout
-    assert "connect" in finished.stdout or "address" in finished.stdout
+        said = reported(tmp_path, address)
+    assert address in said
+    assert "connect" in said or "address" in said
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_scheduler_that_is_lost_keeps_what_was_finished(whole, tmp_path):
+    with scheduler(tmp_path) as (address, process), worker(address, tmp_path):
+        said = reported(tmp_path, address, str(process.pid))
+    assert said == (
+        f"the Dask scheduler at {address} is lost; start it again, and the same command goes on where it was\n"
+    )
+    store = Store(tmp_path / "runs")
+    assert len(NODES) / 2 <= len(list(store.entries())) < len(NODES)
+    assert files(store).items() <= files(whole[0]).items()

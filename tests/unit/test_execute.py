@@ -4,9 +4,10 @@ Runs that are to be killed are real processes: this file, called as a program, t
 stops where it is told to, so that the signal comes at that very moment.
 """
 
-import importlib
 import json
 import os
+import re
+import secrets
 import signal
 import subprocess
 import sys
@@ -14,17 +15,29 @@ import time
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from pathlib import Path
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 import torch
 
-from ebbing.learn import FiveLayers, Lesson, Sample, Sgd, Training, error_matrix, lessons, train_plainly, tree
+from ebbing.learn import (
+    DigitTasks,
+    FiveLayers,
+    Lesson,
+    Sample,
+    Sgd,
+    Training,
+    error_matrix,
+    lessons,
+    train_plainly,
+    tree,
+)
 from ebbing.learn.sequences import one_thread
-from ebbing.runs import Store, execute
+from ebbing.runs import Execution, Store, execute, pools
 
-execution = importlib.import_module("ebbing.runs.execute")  # the package gives its function by this name
 HERE = Path(__file__).parent
 
 
@@ -79,13 +92,13 @@ def store(tmp_path):
 @pytest.fixture
 def trained(monkeypatch):
     """The nodes that are trained in this process, as they come: (seed, lessons)."""
-    done, train = [], execution.train
+    done, train = [], pools.train
 
-    def noting(training, node, parent_weights):
+    def noting(training, node, *more):
         done.append((node.seed, *map(str, node.path)))
-        return train(training, node, parent_weights)
+        return train(training, node, *more)
 
-    monkeypatch.setattr(execution, "train", noting)
+    monkeypatch.setattr(pools, "train", noting)
     return done
 
 
@@ -159,15 +172,15 @@ def test_progress_goes_from_what_is_there_to_1(store, trained):
 
 
 def test_an_error_in_training_keeps_what_was_done(whole, store, trained, monkeypatch):
-    noting = execution.train
+    noting = pools.train
 
-    def failing(training, node, parent_weights):
+    def failing(*arguments):
         if len(trained) == 5:
             raise RuntimeError("something broke")
-        return noting(training, node, parent_weights)
+        return noting(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(execution, "train", failing)
+        patch.setattr(pools, "train", failing)
         with pytest.raises(RuntimeError, match="something broke"):
             execute(TRAINING, NODES, store)
     assert len(list(store.entries())) == 5
@@ -308,7 +321,205 @@ def test_other_settings_do_not_share_entries(whole, store, trained):
     assert files(whole[0]).items() <= files(store).items()
 
 
+# What is refused before anything is trained
+
+
+@dataclass(frozen=True)
+class Choosy(Toy):
+    """Knows its tasks by name."""
+
+    def check(self, task: str) -> None:
+        if task not in ("a", "b"):
+            raise ValueError(f"task {task!r}: there are a and b")
+
+
+@pytest.mark.parametrize("sequence", [("a", "x"), ("a", "b", "x")])
+def test_an_unknown_task_is_refused_before_training(store, trained, sequence):
+    choosy = replace(TRAINING, tasks=Choosy())
+    with pytest.raises(ValueError, match="task 'x': there are a and b"):
+        execute(choosy, tree([("a", "b"), sequence], 0), store)
+    with pytest.raises(ValueError, match="task 'x': there are a and b"):
+        execute(choosy, [replace(node, tested=lessons("x")) for node in tree([("a",)], 0)], store)
+    assert trained == []
+    assert not store.folder.exists()
+    assert len(execute(choosy, tree([("a", "b")], 0), store)[0]) == 3
+
+
+@pytest.mark.parametrize("task", ["0-1-x", "", "10"])
+def test_what_is_no_set_of_digits_is_refused_before_mnist_is_read(store, trained, monkeypatch, task):
+    monkeypatch.setattr("ebbing.learn.tasks._mnist", None)
+    training, sequence = replace(TRAINING, tasks=DigitTasks()), ["0-1", task]
+    with pytest.raises(ValueError, match=rf"task {task!r}: write a set of digits as 0-1-2"):
+        execute(training, [*tree([["0-1"]], 0), *tree([["2-3", task]], 1)], store)
+    with pytest.raises(ValueError, match=rf"task {task!r}: write a set of digits as 0-1-2"):
+        train_plainly(training, sequence, seed=0)
+    assert trained == []
+
+
+@pytest.mark.parametrize("task", [7, None, ("a", "b")])
+def test_a_task_is_known_by_a_string(task):
+    for attempt in (tree, lambda sequences, seed: train_plainly(TRAINING, sequences[0], seed)):
+        with pytest.raises(ValueError, match=re.escape(f"task {task!r}: give the name of a task, a string")):
+            attempt([["a", task]], 0)
+
+
+@pytest.mark.parametrize("seed", [-1, np.int64(-1), 0.0, 1.5, "0", None, True, np.True_])
+def test_seeds_are_whole_numbers_from_0(seed):
+    for attempt in (lambda: tree([("a",)], seed), lambda: train_plainly(TRAINING, ("a",), seed)):
+        with pytest.raises(ValueError, match=r"^seed=.*: give a whole number >= 0") as caught:
+            attempt()
+        assert repr(seed) in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint8])
+def test_seeds_of_numpy_are_the_same_seeds(store, trained, kind):
+    [plain], [same] = ([node for node in tree([("a",)], seed) if node.path] for seed in (1, kind(1)))
+    assert type(same.seed) is int
+    assert same.key(TRAINING.describe()) == plain.key(TRAINING.describe())
+    errors, fits = execute(TRAINING, tree([("a",)], kind(1)), store)
+    trained.clear()
+    assert execute(TRAINING, tree([("a",)], 1), store) == (errors, fits)
+    assert trained == []
+    np.testing.assert_array_equal(train_plainly(TRAINING, ("a",), kind(1))[0], train_plainly(TRAINING, ("a",), 1)[0])
+
+
+@pytest.mark.parametrize("rate", ["0.1", None, True, [0.1], 1j, 0.0])
+def test_a_learning_rate_is_a_positive_number(rate):
+    with pytest.raises(ValueError, match=r"^learning_rate=.*: give a positive number") as caught:
+        Sgd(learning_rate=rate)
+    assert repr(rate) in str(caught.value)
+
+
+def test_learning_rates_of_numpy_are_the_same_rates():
+    for rate in (np.float64(0.5), np.float32(0.5), Fraction(1, 2)):
+        settings = replace(TRAINING, method=Sgd(learning_rate=rate)).describe()  # type: ignore[arg-type]
+        assert settings == replace(TRAINING, method=Sgd(learning_rate=0.5)).describe()
+        assert type(settings["method"]["learning_rate"]) is float
+    assert json.dumps(replace(TRAINING, method=Sgd(learning_rate=1)).describe()["method"]["learning_rate"]) == "1.0"
+
+
+class Plain:
+    """Tasks, a network or a method that is no dataclass."""
+
+    identity, version = "plain", 1
+
+
+@pytest.mark.parametrize("part", ["tasks", "architecture", "method"])
+@pytest.mark.parametrize("value", [Plain(), Plain, Toy, None])
+def test_a_part_that_has_no_settings_is_refused(store, part, value):
+    with pytest.raises(ValueError, match=rf"^{part}=.*; give a dataclass of settings, or .* settings\(\)"):
+        execute(replace(TRAINING, **{part: value}), NODES, store)
+
+
+def test_a_part_may_describe_itself():
+    class Described(Plain):
+        def settings(self) -> dict[str, int]:
+            return {"size": 3}
+
+    described = Training(Described(), TRAINING.architecture, TRAINING.method).describe()  # type: ignore[arg-type]
+    assert described["tasks"] == {"kind": "Described", "size": 3, "identity": "plain"}
+    assert described["method"] == TRAINING.describe()["method"]
+
+
+@dataclass(frozen=True)
+class Holding(Toy):
+    held: object = None
+
+
+@pytest.mark.parametrize("value", [torch.zeros(3), np.int64(3), {"a": np.zeros(2)}, len, 1j])
+def test_a_setting_that_json_cannot_hold_is_refused(store, value):
+    with pytest.raises(ValueError, match=r"^held=.* of tasks: .* JSON can hold .* give Holding a method settings\(\)"):
+        execute(replace(TRAINING, tasks=Holding(held=value)), NODES, store)
+
+
+# Cleaning while a run goes on
+
+
+@pytest.mark.parametrize("weights_only", [False, True])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_run_goes_on_while_its_store_is_cleaned(whole, store, workers, weights_only):
+    """Children have the weights of their parents from memory."""
+    freed = []
+    errors, fits = execute(
+        TRAINING,
+        NODES,
+        store,
+        workers=workers,
+        progress=lambda _: freed.append(store.clean(weights_only=weights_only)),
+    )
+    assert (errors, fits) == whole[1:]
+    assert len(freed) == len(NODES) + 1
+    assert sum(freed) > 0
+    assert len(list(store.entries())) == (len(NODES) if weights_only else 0)
+
+
+def test_leftovers_of_writers_that_died_go_when_the_next_run_trains(whole, store):
+    copied(whole, store)
+    leftover = entry_file(store, 0, "a").with_name(f"{'0' * 64}.json.1.unfinished")
+    leftover.touch()
+    os.utime(leftover, (0, 0))
+    execute(TRAINING, NODES, store)
+    assert leftover.exists()  # a run that only reads changes nothing
+    entry_file(store, 0, "a", "c").unlink()
+    execute(TRAINING, NODES, store)
+    assert not leftover.exists()
+
+
+def test_what_is_to_do_is_known_before_it_is_done(whole, store):
+    entry_file(copied(whole, store), 1, "a", "c").unlink()
+    execution = Execution(TRAINING, NODES, store)
+    assert (execution.found, list(execution.todo)) == (len(NODES) - 1, [(1, lessons("ac"))])
+    assert execution.run() == whole[1:]
+    assert (execution.found, execution.todo) == (len(NODES) - 1, {})
+
+
 # In other processes
+
+
+@dataclass(frozen=True)
+class Packed(Toy):
+    """Notes whenever it is sent, and may refuse to arrive."""
+
+    arrives: bool = True
+    sent: ClassVar[list[int]] = []
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        self.sent.append(1)
+        return unpack, (self.arrives,)
+
+
+def unpack(arrives: bool) -> Packed:
+    if folder := os.environ.get("NOTE_ARRIVALS_IN"):
+        Path(folder, secrets.token_hex(8)).touch()
+    if not arrives:
+        raise ValueError("this machine lacks the data")
+    return Packed()
+
+
+def test_data_is_packed_once_and_unpacked_once_per_process(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(unpack, "__module__", "test_execute")
+    monkeypatch.setenv("NOTE_ARRIVALS_IN", str(tmp_path))
+    Packed.sent.clear()
+    nodes = tree([("a", "b", "c")], 0)
+    execute(replace(TRAINING, tasks=Packed()), nodes, store, workers=2)
+    assert Packed.sent == [1]
+    arrivals = sum(path.is_file() for path in tmp_path.iterdir())
+    assert 1 <= arrivals <= 2 < len(nodes)
+
+
+def test_a_training_that_does_not_arrive_says_why(store, monkeypatch):
+    monkeypatch.setattr(unpack, "__module__", "test_execute")
+    with pytest.raises(ValueError, match="this machine lacks the data"):
+        execute(replace(TRAINING, tasks=Packed(arrives=False)), NODES, store, workers=2)
+
+
+def test_a_training_that_cannot_be_sent_is_refused(store):
+    class Local(Toy):
+        pass
+
+    with pytest.raises(ValueError, match=r"cannot be sent to other processes \(.*Local.*\).*workers=1"):
+        execute(replace(TRAINING, tasks=Local()), NODES, store, workers=2)
+    assert len(execute(replace(TRAINING, tasks=Local()), NODES, store)[0]) == len(NODES)
 
 
 def test_two_processes_give_the_same_matrices_and_bytes(whole, store, monkeypatch):
@@ -337,7 +548,7 @@ def test_a_lost_process_ends_the_run_but_costs_no_more(store, request, monkeypat
 def main(folder: str, workers: str, stop: str, count: str) -> None:
     """Train; at the given call of a function of this process (0: none) leave a sign and wait for the signal."""
     calls = 0
-    where = {"train": (execution, "train"), "fsync": (os, "fsync"), "replace": (os, "replace")}[stop]
+    where = {"train": (pools, "train"), "fsync": (os, "fsync"), "replace": (os, "replace")}[stop]
     real = getattr(*where)
 
     def stopping(*arguments):

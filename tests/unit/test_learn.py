@@ -35,7 +35,7 @@ from ebbing.learn import (
     tree,
 )
 from ebbing.learn import tasks as tasks_module
-from ebbing.learn.sequences import one_thread, squared_error
+from ebbing.learn.sequences import error, one_thread
 from ebbing.learn.tasks import Tasks
 from ebbing.paper import fig2
 
@@ -451,7 +451,7 @@ def test_squared_error_is_the_mean_square_after_the_sigmoid():
     sample, network = line_sample(), Line()
     p = 1 / (1 + np.exp(-(network(sample.test_inputs).detach().numpy())))
     expected = np.mean((p - sample.test_labels.numpy()) ** 2)
-    assert squared_error(network, sample.test_inputs, sample.test_labels) == pytest.approx(expected, rel=1e-12)
+    assert error(network(sample.test_inputs), sample.test_labels) == pytest.approx(expected, rel=1e-12)
 
 
 def grown(training, sequences, seed=0):
@@ -711,7 +711,7 @@ def test_a_key_depends_on_nothing_else():
 def test_settings_by_name():
     assert TRAINING.describe() == {
         "tasks": {"kind": "Toy", "images": 20, "data": "toy", "identity": "toy"},
-        "architecture": {"kind": "FiveLayers", "widths": (2, 3, 4, 5)},
+        "architecture": {"kind": "FiveLayers", "widths": (2, 3, 4, 5), "version": FiveLayers().version},
         "method": {
             "kind": "Sgd",
             "learning_rate": 0.1,

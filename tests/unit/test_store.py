@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -126,6 +127,7 @@ def test_entries_come_by_key(store):
     for key in keys:
         put(store, key)
     (store.folder / "notes.json").write_text("not an entry")
+    (store.folder / "ff" / "notes.json").write_text("not an entry")
     assert [entry.key for entry in store.entries()] == sorted(keys)
 
 
@@ -201,6 +203,82 @@ def test_leftovers_of_a_killed_writer_do_no_harm(store):
     json_file(store).with_name(f"{OTHER}.json.123.unfinished").write_bytes(b'{"half')
     assert store.get(OTHER) is None
     assert [entry.key for entry in store.entries()] == [KEY]
+
+
+@pytest.mark.parametrize("clean", [Store.clean, lambda store: store.clean(weights_only=True)], ids=["all", "weights"])
+def test_cleaning_while_a_file_is_written_only_makes_the_writer_write_again(store, monkeypatch, clean):
+    fsync = os.fsync
+
+    def cleaning(descriptor):
+        fsync(descriptor)
+        monkeypatch.setattr(os, "fsync", fsync)
+        assert clean(store) == len(WEIGHTS)  # the unfinished file
+
+    monkeypatch.setattr(os, "fsync", cleaning)
+    entry = put(store)
+    assert set(files(store.folder)) == {f"ab/{KEY}.json", f"ab/{KEY}.safetensors"}
+    assert store.weights(entry) == WEIGHTS
+
+
+def test_a_folder_that_is_removed_while_it_is_written_to_is_made_again(store, monkeypatch):
+    fsync = os.fsync
+
+    def removing(descriptor):
+        fsync(descriptor)
+        monkeypatch.setattr(os, "fsync", fsync)
+        shutil.rmtree(store.folder)
+
+    monkeypatch.setattr(os, "fsync", removing)
+    assert store.weights(put(store)) == WEIGHTS
+
+
+def test_a_writer_whose_files_always_vanish_says_so(store, monkeypatch):
+    fsync, calls = os.fsync, []
+
+    def cleaning(descriptor):
+        fsync(descriptor)
+        calls.append(store.clean())
+
+    monkeypatch.setattr(os, "fsync", cleaning)
+    with pytest.raises(FileNotFoundError, match=KEY):
+        put(store)
+    assert len(calls) == 5
+    assert files(store.folder) == {}
+
+
+def test_sweeping_removes_what_was_left_unfinished_a_day_ago_and_nothing_else(store):
+    put(store)
+    day, now = 24 * 3600, time.time()
+    old, young = (json_file(store).with_name(f"{KEY}.json.{name}.unfinished") for name in ("old", "young"))
+    for path, age in ((old, day + 60), (young, day - 60), (json_file(store), 9 * day), (weights_file(store), 9 * day)):
+        path.touch()
+        os.utime(path, (now - age, now - age))
+    others = json_file(store).with_name("download.unfinished")
+    others.touch()
+    os.utime(others, (0, 0))
+    store.sweep()
+    assert set(files(store.folder)) == {
+        *(f"ab/{KEY}.json", f"ab/{KEY}.safetensors"),
+        *(f"ab/{young.name}", "ab/download.unfinished"),
+    }
+    assert not old.exists()
+
+
+def test_sweeping_does_not_mind_files_that_go_or_stay(store, locked, monkeypatch):
+    """Another process sweeps as well; or the folder is someone else's."""
+    leftover = locked / "ab" / f"{KEY}.json.1.unfinished"
+    (locked / "ab").chmod(0o755)
+    leftover.touch()
+    (locked / "ab").chmod(0o555)
+    os.utime(leftover, (0, 0))
+    with ordinary_user():
+        Store(locked).sweep()
+    assert leftover.exists()
+    put(store)
+    gone = json_file(store).with_name(f"{OTHER}.json.77.unfinished")
+    glob = Path.glob
+    monkeypatch.setattr(Path, "glob", lambda self, pattern: iter([*glob(self, pattern), gone]))
+    store.sweep()
 
 
 # Damage
@@ -317,6 +395,12 @@ def test_what_is_no_key_is_refused(store, key):
 # Sizes and cleaning
 
 
+OF_OTHERS = ("notes.txt", "notes.json", "download.unfinished", KEY, f"{KEY}.bin", f"{KEY}.json.old")
+"""Stores of other programs have folders and names like ours: a backup's must survive a mistaken `clean`."""
+
+LEFT = {"README", *(f"ab/{name}" for name in OF_OTHERS)}
+
+
 def crowd(store):
     """Two entries, one with weights; a leftover; and files of others. Bytes of (entries, weights, leftover)."""
     put(store)
@@ -324,7 +408,8 @@ def crowd(store):
     leftover = json_file(store).with_name(f"{KEY}.safetensors.77.unfinished")
     leftover.write_bytes(b"half")
     (store.folder / "README").write_text("mine")
-    (store.folder / "ab" / "notes.txt").write_text("mine too")
+    for name in OF_OTHERS:
+        (store.folder / "ab" / name).write_text("mine too")
     entries = sum(json_file(store, key).stat().st_size for key in (KEY, OTHER))
     return entries, len(WEIGHTS), 4
 
@@ -335,13 +420,14 @@ def test_size_is_what_is_on_disk(store):
     assert store.size() == sum(map(len, files(store.folder).values()))
     before = store.size()
     json_file(store).with_name(f"{KEY}.json.77.unfinished").write_bytes(b"half")
+    json_file(store).with_name("film.mp4").write_bytes(b"of another")
     assert store.size() == before + 4
 
 
 def test_cleaning_everything(store):
     freed = sum(crowd(store))
     assert store.clean() == freed
-    assert set(files(store.folder)) == {"README", "ab/notes.txt"}  # what others put there stays
+    assert set(files(store.folder)) == LEFT  # what others put there stays
     assert list(store.entries()) == []
     assert store.clean() == 0
 
@@ -350,7 +436,7 @@ def test_cleaning_weights(store):
     _, weights, leftover = crowd(store)
     kept = [store.get(KEY), store.get(OTHER)]
     assert store.clean(weights_only=True) == weights + leftover
-    assert set(files(store.folder)) == {"README", "ab/notes.txt", f"ab/{KEY}.json", f"cd/{OTHER}.json"}
+    assert set(files(store.folder)) == {*LEFT, f"ab/{KEY}.json", f"cd/{OTHER}.json"}
     assert [store.get(KEY), store.get(OTHER)] == kept
     assert store.weights(kept[0]) is None
     assert store.clean(weights_only=True) == 0

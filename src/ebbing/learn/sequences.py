@@ -9,29 +9,56 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+import operator
+import reprlib
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, is_dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import torch
 from safetensors.torch import load, save
-from torch import nn
+from torch import Tensor, nn
 
 from ebbing.learn.methods import Sgd
 from ebbing.learn.network import FiveLayers
+from ebbing.learn.schedule import Checkpoint, Watch
 from ebbing.learn.tasks import DigitTasks, Lesson, Sample, Tasks, lessons
 from ebbing.validate import Array
 
 
 class Method(Protocol):
-    """A way of learning: a frozen dataclass of settings with a version."""
+    """A way of learning: a frozen dataclass of settings with a version, and either of two methods.
+
+    `learn(network, sample, random)` trains a network in place: enough where the weights are the only memory.
+    `start(network)` gives a `Learner`, which remembers more.
+    """
 
     version: ClassVar[int]
 
-    def learn(self, network: nn.Module, sample: Sample, random: torch.Generator) -> None:
-        """Train the network on the sample, in place."""
+
+class Learner(Protocol):
+    """A network that learns lessons one after another. `ebbing.learn.learner` has one that protects what it knows."""
+
+    tasks: list[str]
+
+    def learn(
+        self, task: str, data: Any, *, random: torch.Generator, checkpoint: Checkpoint | None, watch: Watch | None
+    ) -> None:
+        """Learn a task from a `Sample`."""
+        ...
+
+    def outputs(self, task: str | None, inputs: Tensor) -> Tensor:
+        """What the network says of a task's inputs; None stands for a task not learnt yet."""
+        ...
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything that has been learnt."""
+        ...
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Take over what `state` gave."""
         ...
 
 
@@ -54,10 +81,22 @@ class Training:
     def describe(self) -> dict[str, Any]:
         """Every setting by name, as it enters the key of results."""
         parts = {"tasks": self.tasks, "architecture": self.architecture, "method": self.method}
-        named = {name: {"kind": type(part).__name__} | asdict(part) for name, part in parts.items()}  # type: ignore[call-overload]
+        named = {name: {"kind": type(part).__name__} | _settings(name, part) for name, part in parts.items()}
         named["tasks"]["identity"] = self.tasks.identity
         named["method"]["version"] = self.method.version
         return named
+
+    def check(self, tasks: Iterable[str]) -> None:
+        """Refuse what the data do not know as a task, before anything is trained: what `Tasks.check`, if any, refuses.
+
+        >>> Training().check(["0-1-2", "0-1-x"])
+        Traceback (most recent call last):
+        ValueError: task '0-1-x': write a set of digits as 0-1-2
+        """
+        check = getattr(self.tasks, "check", None)
+        if check is not None:
+            for task in dict.fromkeys(tasks):
+                check(task)
 
 
 @dataclass(frozen=True)
@@ -68,6 +107,9 @@ class Node:
     path: tuple[Lesson, ...]  # empty: the initial network
     tested: tuple[Lesson, ...]
     has_children: bool
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seed", _seed(self.seed))
 
     @property
     def parent(self) -> tuple[Lesson, ...] | None:
@@ -85,7 +127,7 @@ class Outcome:
     """What training a node gives: errors on the tested lessons, error on its own training data, and the weights."""
 
     errors: dict[str, float]
-    fit: float | None  # squared error on the last lesson's training data; None for the initial network
+    fit: float | None  # error on the last lesson's training data; None for the initial network
     weights: bytes  # safetensors
 
 
@@ -109,48 +151,103 @@ def tree(sequences: Sequence[Sequence[str]], seed: int) -> list[Node]:
     return [Node(seed, path, tuple(sorted(tested[path])), path in children) for path in paths]
 
 
-def train(training: Training, node: Node, parent_weights: bytes | None) -> Outcome:
-    """Train one node on one thread, and test it."""
+def train(
+    training: Training,
+    node: Node,
+    parent_weights: bytes | None,
+    checkpoint: Checkpoint | None = None,
+    watch: Watch | None = None,
+) -> Outcome:
+    """Train one node on one thread, and test it. With a checkpoint, interrupted training goes on where it was."""
     with one_thread():
-        network = training.architecture.build(_number(node.seed, "initial network"))
+        learner = _learner(training, node.seed)
         if parent_weights is not None:
-            network.load_state_dict(load(parent_weights))
+            learner.restore(load(parent_weights))
         fit = None
         if node.path:
             sample = training.tasks.sample(node.path[-1], node.seed)
-            random = torch.Generator().manual_seed(_number(node.seed, *map(str, node.path)))
-            training.method.learn(network, sample, random)
-            fit = squared_error(network, sample.train_inputs, sample.train_labels)
+            _learn(learner, node.path, sample, node.seed, checkpoint=checkpoint, watch=watch)
+            fit = _error(learner, node.path[-1], sample.train_inputs, sample.train_labels)
         errors = {}
         for lesson in node.tested:
             sample = training.tasks.sample(lesson, node.seed)
-            errors[str(lesson)] = squared_error(network, sample.test_inputs, sample.test_labels)
-        weights = {name: tensor.contiguous() for name, tensor in network.state_dict().items()}
-        return Outcome(errors, fit, save(weights))
+            errors[str(lesson)] = _error(learner, lesson, sample.test_inputs, sample.test_labels)
+        return Outcome(errors, fit, save({name: tensor.contiguous() for name, tensor in learner.state().items()}))
 
 
 def train_plainly(training: Training, sequence: Sequence[str], seed: int) -> tuple[Array, list[float]]:
     """The reference: one sequence from beginning to end. The error matrix (T+1, T) and the fit of every task (T,)."""
-    whole = lessons(sequence)
-    network = training.architecture.build(_number(seed, "initial network"))
+    whole, seed = lessons(sequence), _seed(seed)
+    training.check(sequence)
+    learner = _learner(training, seed)
     samples = [training.tasks.sample(lesson, seed) for lesson in whole]
     matrix, fits = [], []
     for t in range(len(whole) + 1):
         if t:
-            random = torch.Generator().manual_seed(_number(seed, *map(str, whole[:t])))
-            training.method.learn(network, samples[t - 1], random)
-            fits.append(squared_error(network, samples[t - 1].train_inputs, samples[t - 1].train_labels))
-        matrix.append([squared_error(network, s.test_inputs, s.test_labels) for s in samples])
+            _learn(learner, whole[:t], samples[t - 1], seed)
+            fits.append(_error(learner, whole[t - 1], samples[t - 1].train_inputs, samples[t - 1].train_labels))
+        together = zip(whole, samples, strict=True)
+        matrix.append([_error(learner, lesson, s.test_inputs, s.test_labels) for lesson, s in together])
     return np.array(matrix), fits
 
 
-def squared_error(network: nn.Module, inputs: torch.Tensor, labels: torch.Tensor) -> float:
-    """Mean of (sigmoid of the output - label)^2."""
-    with torch.no_grad():
-        outputs = network(inputs)
-        if outputs.shape != labels.shape:
-            raise ValueError(f"labels of shape {tuple(labels.shape)}, outputs {tuple(outputs.shape)}: make them equal")
-        return float((outputs.sigmoid() - labels).square().mean())
+def _learner(training: Training, seed: int) -> Learner:
+    network = training.architecture.build(_number(seed, "initial network"))
+    start = getattr(training.method, "start", None)
+    return _Plain(network, training.method) if start is None else start(network)
+
+
+def _learn(
+    learner: Learner,
+    path: tuple[Lesson, ...],
+    sample: Sample,
+    seed: int,
+    *,
+    checkpoint: Checkpoint | None = None,
+    watch: Watch | None = None,
+) -> None:
+    number = _number(seed, *map(str, path))
+    random = torch.Generator().manual_seed(number)
+    with torch.random.fork_rng(devices=[]):  # dropout draws from the generator that all share
+        torch.manual_seed(number)
+        learner.learn(str(path[-1]), sample, random=random, checkpoint=checkpoint, watch=watch)
+
+
+def _error(learner: Learner, lesson: Lesson, inputs: Tensor, labels: Tensor) -> float:
+    task = str(lesson) if str(lesson) in learner.tasks else None
+    return error(learner.outputs(task, inputs), labels.to(inputs.device))
+
+
+class _Plain:
+    """A learner that is nothing but its network."""
+
+    def __init__(self, network: nn.Module, method: Any) -> None:
+        self.network, self.method = network, method
+        self.tasks: list[str] = []
+
+    def learn(
+        self, task: str, data: Sample, *, random: torch.Generator, checkpoint: Checkpoint | None, watch: Watch | None
+    ) -> None:
+        self.method.learn(self.network, data, random)
+
+    def outputs(self, task: str | None, inputs: Tensor) -> Tensor:
+        with torch.no_grad():
+            return self.network(inputs)
+
+    def state(self) -> dict[str, Tensor]:
+        return self.network.state_dict()
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        self.network.load_state_dict(state)
+
+
+def error(outputs: Tensor, labels: Tensor) -> float:
+    """Mean of (sigmoid of the output - label)^2 for labels between 0 and 1; share of wrong guesses for classes."""
+    if labels.dtype == torch.int64:
+        return float((outputs.argmax(1) != labels).to(torch.float64).mean())
+    if outputs.shape != labels.shape:
+        raise ValueError(f"labels of shape {tuple(labels.shape)}, outputs {tuple(outputs.shape)}: make them equal")
+    return float((outputs.detach().sigmoid() - labels).square().mean())
 
 
 def error_matrix(sequence: Sequence[str], outcomes: dict[tuple[Lesson, ...], dict[str, float]]) -> Array:
@@ -169,6 +266,39 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def _settings(name: str, part: Any) -> dict[str, Any]:
+    """What a part says of itself, or its fields: names and values that JSON can hold, as keys are hashes of JSON."""
+    if callable(getattr(part, "settings", None)):
+        found = part.settings()
+    elif is_dataclass(part) and not isinstance(part, type):
+        found = asdict(part)
+    else:
+        raise ValueError(
+            f"{name}={reprlib.repr(part)}: results are stored under the settings of what made them; "
+            "give a dataclass of settings, or an object with a method settings() that returns a dictionary"
+        )
+    for key, value in found.items():
+        try:
+            json.dumps(value)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{key}={reprlib.repr(value)} of {name}: a setting must be something that JSON can hold (a number, a "
+                f"string, a list of them); or give {type(part).__name__} a method settings() that describes it"
+            ) from None
+    return found
+
+
+def _seed(value: Any) -> int:
+    """A whole number from 0; one of NumPy's becomes Python's, so that the key is the same."""
+    try:
+        seed = -1 if isinstance(value, bool | np.bool_) else operator.index(value)
+    except TypeError:
+        seed = -1
+    if seed < 0:
+        raise ValueError(f"seed={value!r}: give a whole number >= 0")
+    return seed
 
 
 def _number(seed: int, *words: str) -> int:

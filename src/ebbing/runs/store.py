@@ -2,6 +2,7 @@
 
     folder/ab/abcdef....json           errors, fit, what was trained, the checksum of the weights; its own checksum
     folder/ab/abcdef....safetensors    weights, only where children need them
+    folder/ab/abcdef....checkpoint     where the training of a node under way can go on, while it is
 
 The JSON file is written last and makes the entry count. A damaged or half-written file is as good as none: it is
 reported by a warning and computed again. Entries hold nothing but what determines them (no times, no machine), so the
@@ -15,6 +16,7 @@ import json
 import os
 import re
 import secrets
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
@@ -22,7 +24,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import safetensors.torch
+from torch import Tensor
+
 _KEY = re.compile(r"[0-9a-f]{64}")
+
+_OURS = re.compile(r"[0-9a-f]{64}\.(json|safetensors)(\..+\.unfinished)?")
+"""Names of files that the store writes. It never touches others: stores of other programs have names much like ours."""
+
+_DEAD = 24 * 3600
+"""Seconds after which an unfinished file has no writer any more: writing takes one, and clocks of machines differ."""
+
+_ATTEMPTS = 5
+"""How often a file is written if others remove it, or its folder, before it has its name."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +48,33 @@ class Entry:
     fit: float | None
     about: dict[str, Any]  # settings, seed and path, to be read by people
     weights_checksum: str | None
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A file with the state of unfinished training: tensors, and a checksum of the rest at the end."""
+
+    path: Path
+
+    def load(self) -> dict[str, Tensor] | None:
+        """What was saved last, or None if there is nothing or it is damaged."""
+        try:
+            content = self.path.read_bytes()
+        except FileNotFoundError:
+            return None
+        if hashlib.sha256(content[:-32]).digest() != content[-32:]:
+            warnings.warn(f"{self.path} is damaged; its task will be learnt from the beginning", stacklevel=2)
+            return None
+        return safetensors.torch.load(content[:-32])
+
+    def save(self, content: dict[str, Tensor]) -> None:
+        """Replace what was saved."""
+        packed = safetensors.torch.save(content)
+        _write(self.path, packed + hashlib.sha256(packed).digest())
+
+    def remove(self) -> None:
+        """Once the training is finished."""
+        self.path.unlink(missing_ok=True)
 
 
 class Store:
@@ -84,30 +125,46 @@ class Store:
 
     def entries(self) -> Iterator[Entry]:
         """Every entry that is whole."""
-        for path in sorted(self.folder.glob("??/*.json")):
-            entry = self.get(path.stem)
+        for path in self._files():
+            entry = self.get(path.stem) if path.suffix == ".json" else None
             if entry is not None:
                 yield entry
 
     def size(self) -> int:
         """Bytes on disk, unfinished files included."""
         total = 0
-        for path in self.folder.glob("??/*"):
+        for path in self._files():
             with suppress(FileNotFoundError):  # another process finishes or removes a file at any moment
                 total += path.stat().st_size
         return total
 
     def clean(self, *, weights_only: bool = False) -> int:
-        """Remove all weights, or everything; returns the bytes freed. What was unfinished goes in any case."""
+        """Remove all weights, or everything; returns the bytes freed. What was unfinished goes in any case.
+
+        A run that goes on meanwhile is not harmed: it has the weights it needs in memory, and its writers write again.
+        """
         freed = 0
-        for path in sorted(self.folder.glob("??/*")):
-            mine = _KEY.fullmatch(path.name.split(".")[0]) or path.name.endswith(".unfinished")
-            if mine and not (weights_only and path.suffix == ".json"):
+        for path in self._files():
+            if not (weights_only and path.suffix == ".json"):
                 with suppress(FileNotFoundError):
                     size = path.stat().st_size
                     path.unlink()
                     freed += size
         return freed
+
+    def sweep(self) -> None:
+        """Remove what writers that were killed left unfinished a day ago or earlier; whatever cannot go stays."""
+        for path in self._files():
+            with suppress(OSError):
+                if path.suffix == ".unfinished" and time.time() - path.stat().st_mtime > _DEAD:
+                    path.unlink()
+
+    def checkpoint(self, key: str) -> Checkpoint:
+        """Where the unfinished training of a node is kept."""
+        return Checkpoint(self._path(key, "checkpoint"))
+
+    def _files(self) -> list[Path]:
+        return sorted(path for path in self.folder.glob("??/*") if _OURS.fullmatch(path.name))
 
     def _path(self, key: str, suffix: str) -> Path:
         if not _KEY.fullmatch(key):
@@ -124,7 +181,17 @@ def _digest(content: bytes) -> str:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """The whole file, on disk, or none of it."""
+    """The whole file, on disk, or none of it; once more if someone cleans the folder just then."""
+    for left in reversed(range(_ATTEMPTS)):
+        try:
+            _write_once(path, content)
+            return
+        except FileNotFoundError:
+            if not left:
+                raise
+
+
+def _write_once(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f"{path.name}.{secrets.token_hex(8)}.unfinished")  # process ids repeat across machines
     try:

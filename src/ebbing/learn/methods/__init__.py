@@ -1,5 +1,9 @@
 """Ways of learning a task after others, one file each."""
 
+from ebbing.learn.methods.fine_tuning import FineTuning
+from ebbing.learn.methods.gpm import Gpm
 from ebbing.learn.methods.sgd import Sgd
+from ebbing.learn.methods.trgp import Trgp
+from ebbing.learn.methods.trgp_plus import TrgpPlus
 
-__all__ = ["Sgd"]
+__all__ = ["FineTuning", "Gpm", "Sgd", "Trgp", "TrgpPlus"]

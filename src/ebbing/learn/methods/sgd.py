@@ -10,6 +10,7 @@ Choices that the paper leaves open, and why these (docs/networks.md has the meas
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import ClassVar, Literal
 
 import torch
@@ -35,8 +36,10 @@ class Sgd:
         object.__setattr__(self, "epochs", count("epochs", self.epochs))
         if self.batch_size is not None:
             object.__setattr__(self, "batch_size", count("batch_size", self.batch_size))
-        if not 0 < self.learning_rate < float("inf"):
-            raise ValueError(f"learning_rate={self.learning_rate}: give a positive number")
+        rate = self.learning_rate
+        if not isinstance(rate, Real) or isinstance(rate, bool) or not 0 < rate < float("inf"):
+            raise ValueError(f"learning_rate={rate!r}: give a positive number")
+        object.__setattr__(self, "learning_rate", float(rate))
         if self.loss not in ("cross-entropy", "squared"):
             raise ValueError(f"loss={self.loss!r}: give 'cross-entropy' or 'squared'")
 

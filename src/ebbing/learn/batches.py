@@ -1,0 +1,78 @@
+"""Data in the forms that people have them: a pair of tensors, anything that yields batches, or a `Sample`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from typing import cast
+
+import torch
+from torch import Tensor, nn
+
+from ebbing.learn.tasks import Sample
+
+Pair = tuple[Tensor, Tensor]
+Data = Sample | Pair | Iterable[Pair]
+
+
+def batches_of(
+    data: Data, size: int, random: torch.Generator | None, device: torch.device
+) -> Callable[[], Iterable[Pair]]:
+    """A function that gives the batches of one epoch: of tensors shuffled anew by `random`, if given."""
+    if not isinstance(data, Sample | tuple):
+        loader = data
+        return lambda: _sent(loader, device)
+    inputs, labels = pair_of(cast(Sample | Pair, data))
+
+    def epoch() -> Iterable[Pair]:
+        if random is None:
+            return _sent(zip(inputs.split(size), labels.split(size), strict=True), device)
+        order = torch.randperm(len(inputs), generator=random)
+        # One copy of everything in the new order costs less than gathering every batch.
+        shuffled = inputs.index_select(0, order.to(inputs.device)), labels.index_select(0, order.to(labels.device))
+        return _sent(zip(*(part.split(size) for part in shuffled), strict=True), device)
+
+    return epoch
+
+
+def _sent(batches: Iterable[Pair], device: torch.device) -> Iterator[Pair]:
+    for inputs, labels in batches:
+        yield inputs.to(device), labels.to(device)
+
+
+def pair_of(data: Sample | Pair) -> Pair:
+    """Inputs and labels to learn from, checked."""
+    inputs, labels = (data.train_inputs, data.train_labels) if isinstance(data, Sample) else data
+    if len(inputs) != len(labels) or len(inputs) == 0:
+        raise ValueError(f"{len(inputs)} inputs and {len(labels)} labels: give as many of both, at least one")
+    return inputs, labels
+
+
+def validation_of(data: Data) -> Pair | None:
+    """The validation data that come with a sample."""
+    if not isinstance(data, Sample) or data.validation_inputs is None or data.validation_labels is None:
+        return None
+    return data.validation_inputs, data.validation_labels
+
+
+def examples_of(data: Data, wanted: int, random: torch.Generator) -> Pair:
+    """Random examples of tensors, or the first ones that a loader yields."""
+    if isinstance(data, Sample | tuple):
+        inputs, labels = pair_of(cast(Sample | Pair, data))
+        chosen = torch.randperm(len(inputs), generator=random)[:wanted]
+        return inputs[chosen], labels[chosen]
+    parts: list[Pair] = []
+    for inputs, labels in data:
+        parts.append((inputs, labels))
+        if sum(len(part[0]) for part in parts) >= wanted:
+            break
+    if not parts:
+        raise ValueError("the data yields no batches (a generator can be read only once: give a list or a DataLoader)")
+    return torch.cat([part[0] for part in parts])[:wanted], torch.cat([part[1] for part in parts])[:wanted]
+
+
+def forward_for(network: nn.Module, index: int) -> Callable[[Tensor], Tensor]:
+    """The network as a function of inputs; one whose forward has an argument `task` is told the task's number."""
+    if "task" not in inspect.signature(network.forward).parameters:
+        return network
+    return lambda inputs: network(inputs, task=index)

@@ -1,0 +1,238 @@
+"""The layers of a network that gradient projection can protect: found, watched, and set in motion.
+
+A linear layer multiplies inputs x (d,) by W (out, d); a convolution multiplies patches of its input, d = channels *
+kernel.
+A grouped convolution is several such products side by side, each with inputs of its own: one `Block` per group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ebbing.learn.motion import Change, Explicit, Moving, Subspace, Trusted
+from ebbing.learn.subspaces import Growth
+
+NORMS = (nn.modules.batchnorm._BatchNorm, nn.LayerNorm, nn.GroupNorm, nn.modules.instancenorm._InstanceNorm)
+
+
+class Block:
+    """One product W x: the directions protected so far, and what each task uses and keeps."""
+
+    def __init__(self, size: int, like: Tensor) -> None:
+        self.basis = like.new_zeros(size, 0)  # M (d, m)
+        self.subspaces: list[Subspace] = []  # S_t of every task learnt
+        self.changes: list[Change] = []
+
+    def effective(self, weight: Tensor, task: int) -> Tensor:
+        """The weights (out, d) that a task uses, from those that all share."""
+        return self.changes[task].apply(weight, self.basis)
+
+    def protect(self, growth: Growth, *, leave_out_strongest: bool) -> None:
+        """Add the directions that a task uses and that are not protected yet.
+
+        leave_out_strongest: as in the authors' code, where the strongest new direction of every task but the first is
+        used (in S_t) and not protected (departure 1 of docs/methods.md).
+        """
+        m, new, used = self.basis.shape[1], growth.new.to(self.basis), growth.used.to(self.basis.device)
+        others = new[:, :0]
+        if leave_out_strongest and m > 0 and new.shape[1] > 0:
+            others, new = new[:, :1], new[:, 1:]
+            used = used[used != m]
+            used = torch.where(used > m, used - 1, used)
+        self.basis = torch.cat([self.basis, new], dim=1)
+        self.subspaces.append(Subspace(used, others))
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything, as tensors by name."""
+        state = {"basis": self.basis}
+        for t, (subspace, change) in enumerate(zip(self.subspaces, self.changes, strict=True)):
+            state[f"{t}.columns"] = subspace.columns.to(torch.int32)
+            state[f"{t}.others"] = subspace.others
+            state[f"{t}.change.columns"] = change.columns.to(torch.int32)
+            state[f"{t}.change.rows"] = change.rows
+            for number, (trusted, scaling) in enumerate(change.scalings):
+                state[f"{t}.scaling.{number}"] = scaling
+                state[f"{t}.scaling.{number}.of"] = torch.tensor([trusted.task, trusted.weight], dtype=torch.float64)
+        return state
+
+    @staticmethod
+    def from_state(state: dict[str, Tensor], tasks: int, like: Tensor) -> Block:
+        """The block whose state this is, of as many tasks."""
+        block = Block(like.shape[1], like)
+        if state["basis"].shape[0] != like.shape[1]:
+            raise ValueError(f"a basis in {state['basis'].shape[0]} dimensions for a layer with {like.shape[1]}")
+        block.basis = state["basis"]
+        block.subspaces = [Subspace(state[f"{t}.columns"].long(), state[f"{t}.others"]) for t in range(tasks)]
+        for t in range(tasks):
+            scalings, number = [], 0
+            while f"{t}.scaling.{number}" in state:
+                task, weight = state[f"{t}.scaling.{number}.of"].tolist()
+                trusted = Trusted(int(task), block.subspaces[int(task)], weight)
+                scalings.append((trusted, state[f"{t}.scaling.{number}"]))
+                number += 1
+            rows = state[f"{t}.change.rows"]
+            block.changes.append(Change(state[f"{t}.change.columns"].long(), rows, tuple(scalings)))
+        return block
+
+
+class Layer:
+    """A protected module of the network and its blocks."""
+
+    def __init__(self, name: str, module: nn.Linear | nn.Conv2d) -> None:
+        self.name, self.module = name, module
+        self.groups = module.groups if isinstance(module, nn.Conv2d) else 1
+        self.blocks = [Block(self.weights[0].shape[1], self.weights[0]) for _ in range(self.groups)]
+        self.moving: list[Moving | Explicit] = []
+
+    @property
+    def weights(self) -> tuple[Tensor, ...]:
+        """W (out, d) of each block, as they are in the module now."""
+        return self.module.weight.detach().flatten(1).chunk(self.groups)
+
+    def set_weights(self, weights: Iterable[Tensor]) -> None:
+        """Write W of each block into the module."""
+        with torch.no_grad():
+            self.module.weight.copy_(torch.cat(list(weights)).view_as(self.module.weight))
+
+    def start(self, trusted: list[list[Trusted]], *, explicit: bool) -> list[nn.Parameter]:
+        """Set the layer in motion; returns what is to be trained."""
+        kind = Explicit if explicit else Moving
+        together = zip(self.weights, self.blocks, trusted, strict=True)
+        self.moving = [kind(weight, block.basis, chosen) for weight, block, chosen in together]
+        # An attribute of the object, not of its class: the network's own code goes on calling the layer as ever.
+        self.module.forward = self._linear if isinstance(self.module, nn.Linear) else self._conv
+        return [parameter for moving in self.moving for parameter in moving.parameters()]
+
+    def finish(self) -> None:
+        """Write the shared weights into the module, and keep what the task keeps for itself."""
+        shared = []
+        for moving, block in zip(self.moving, self.blocks, strict=True):
+            weight, change = moving.finish()
+            shared.append(weight)
+            block.changes.append(change)
+        self.stop()
+        self.set_weights(shared)
+
+    def stop(self) -> None:
+        """Leave motion, with the module as it was before."""
+        self.moving = []
+        self.module.__dict__.pop("forward", None)
+
+    def _linear(self, input: Tensor) -> Tensor:
+        (moving,) = self.moving
+        rows, outputs = input.numel() // input.shape[-1], len(self.module.weight)
+        if rows >= outputs and not moving.turned:
+            return functional.linear(input, moving.effective(), self.module.bias)
+        result = moving.linear(input.reshape(rows, -1))
+        if self.module.bias is not None:
+            result = result + self.module.bias
+        return result if input.ndim == 2 else result.view(*input.shape[:-1], outputs)
+
+    def _conv(self, input: Tensor) -> Tensor:
+        weight = torch.cat([moving.effective() for moving in self.moving]).view_as(self.module.weight)
+        return self.module._conv_forward(input, weight, self.module.bias)  # type: ignore[operator]
+
+    def inputs(self, seen: Tensor) -> list[Tensor]:
+        """The columns (d, n) that each block multiplies when the module is given `seen`."""
+        module = self.module
+        if isinstance(module, nn.Linear):
+            return [seen.reshape(-1, seen.shape[-1]).T]
+        mode = "constant" if module.padding_mode == "zeros" else module.padding_mode
+        padded = functional.pad(seen, _padding(module), mode=mode)
+        patches = functional.unfold(padded, module.kernel_size, dilation=module.dilation, stride=module.stride)
+        return list(patches.transpose(0, 1).flatten(1).chunk(self.groups))  # (channels * kernel, images * places)
+
+
+def _padding(conv: nn.Conv2d) -> list[int]:
+    """Left, right, top, bottom."""
+    if conv.padding == "valid":
+        return [0, 0, 0, 0]
+    sides = []
+    for axis in (1, 0):
+        if conv.padding == "same":
+            total = conv.dilation[axis] * (conv.kernel_size[axis] - 1)
+            sides += [total // 2, total - total // 2]
+        else:
+            sides += [int(conv.padding[axis])] * 2
+    return sides
+
+
+def find(network: nn.Module, own: Iterable[str]) -> tuple[list[Layer], list[str], list[str]]:
+    """The layers to protect, the names of normalizing values, and the names of values each task has for itself.
+
+    own: names (or patterns such as "heads.*") of modules of which each task has its own copy. Biases are always so.
+    Raises an error that names the first layer which cannot be handled.
+    """
+    patterns = list(own)
+    layers: list[Layer] = []
+    norms: list[str] = []
+    owned: list[str] = []
+    seen: dict[int, str] = {}
+    unused = set(patterns)
+    for name, module in network.named_modules():
+        matching = {pattern for pattern in patterns if _within(name, pattern)}
+        unused -= matching
+        values = [f"{name}.{key}".lstrip(".") for key in (*module._parameters, *module._buffers)]
+        values = [
+            value for value in values if value in dict(network.named_parameters()) | dict(network.named_buffers())
+        ]
+        trained = [key for key, value in module._parameters.items() if value is not None and value.requires_grad]
+        if matching:
+            owned += values
+            continue
+        if isinstance(module, NORMS):
+            norms += values
+            continue
+        for key in trained:
+            other = seen.setdefault(id(module._parameters[key]), name)
+            if other != name:
+                raise ValueError(
+                    f"layers {other!r} and {name!r} share {key!r}: a weight with two kinds of inputs cannot be "
+                    "protected; give each layer its own, or name both in own="
+                )
+        if not trained:
+            continue
+        if type(module) not in (nn.Linear, nn.Conv2d) or "weight" not in module._parameters:
+            raise ValueError(
+                f"layer {name!r} is a {type(module).__name__}: only Linear and Conv2d can be protected; name it in "
+                "own= to give each task its own copy, or freeze it with requires_grad_(False)"
+            )
+        if "weight" in trained:
+            layers.append(Layer(name, module))  # type: ignore[arg-type]
+        if "bias" in trained:
+            owned.append(f"{name}.bias".lstrip("."))
+    if unused:
+        raise ValueError(f"own={sorted(unused)}: the network has no such module; it has {_names(network)}")
+    if not layers:
+        raise ValueError("the network has no Linear or Conv2d layer that can be protected")
+    return layers, norms, owned
+
+
+def _within(name: str, pattern: str) -> bool:
+    return bool(name) and (fnmatchcase(name, pattern) or name.startswith(f"{pattern}."))
+
+
+def _names(network: nn.Module) -> str:
+    return ", ".join(name for name, module in network.named_modules() if name and list(module.parameters()))
+
+
+@contextmanager
+def watching(layers: list[Layer]) -> Iterator[dict[str, list[Tensor]]]:
+    """What each layer is given while the context is open, call by call."""
+    seen: dict[str, list[Tensor]] = {layer.name: [] for layer in layers}
+
+    def hook(name: str) -> Callable[..., None]:
+        return lambda _module, inputs: seen[name].append(inputs[0].detach())
+
+    handles = [layer.module.register_forward_pre_hook(hook(layer.name)) for layer in layers]
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()

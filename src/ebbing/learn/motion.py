@@ -1,0 +1,281 @@
+"""How one layer moves while a task is learnt, in coordinates in which projecting is freezing.
+
+Notation, per layer: W (out, d) the weights all tasks share; M (d, m) an orthonormal basis of the protected input
+directions; S_j = columns of M that task j uses; G the gradient of the loss with respect to the layer's weights.
+
+**Gradient projection** (GPM) replaces G by G (I - M M'). Complete M to an orthogonal matrix U = [M, N]. In coordinates
+W U the projected step moves the columns of N and leaves those of M alone: projecting is freezing, for any optimizer.
+
+**Scaled projection** (TRGP) trains besides, for each trusted old task j, a matrix Q_j that starts at I:
+
+    W_eff = W + sum_j lambda_j W S_j (Q_j - I) S_j'                                                             (1)
+
+The gradient of Q_j is lambda_j (W S_j)' G S_j, where W S_j stays as it is, since S_j is protected. So a step of plain
+gradient descent on Q_j moves W_eff itself by
+
+    - rate * lambda_j^2 K_j G S_j S_j',    K_j = W S_j S_j' W'   (out, out), fixed during the task,                (2)
+
+and Q_j need not exist: TRGP is gradient descent on W_eff U whose gradient is, column by column, G in the free columns,
+sum_j lambda_j^2 K_j G in the columns of trusted subspaces, and 0 in the other protected ones. A step costs what a plain
+one does and a change of coordinates. Equal to (1) to rounding for gradient descent with or without momentum (both are
+linear in the gradients), which `Explicit` is there to show; with Adam, say, the two are different methods, and both
+protect. After the task, what has moved in the columns of M belongs to the task alone, and the shared W takes the rest.
+
+`Explicit` trains (1) as it stands: for subspaces that are not wholly protected (the authors' code), and as a reference.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True, eq=False)
+class Subspace:
+    """Input directions of a task: columns of the layer's basis and, if not all are protected, others."""
+
+    columns: Tensor  # (k,)
+    others: Tensor  # (d, e)
+
+    @property
+    def rank(self) -> int:
+        """Number of directions."""
+        return len(self.columns) + self.others.shape[1]
+
+
+@dataclass(frozen=True, eq=False)
+class Trusted:
+    """An old task whose subspace the new one may scale, with its weight lambda."""
+
+    task: int
+    subspace: Subspace
+    weight: float
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What a task keeps for itself of a layer.
+
+    Fast form: rows to be added to W' in some columns of the basis. Explicit form: Q_j - I for each trusted task.
+    """
+
+    columns: Tensor  # (k,)
+    rows: Tensor  # (k, out)
+    scalings: tuple[tuple[Trusted, Tensor], ...] = field(default=())
+
+    def apply(self, weight: Tensor, basis: Tensor) -> Tensor:
+        """W_eff of the task, from the shared W (out, d)."""
+        if not self.scalings:
+            return weight + (basis[:, self.columns] @ self.rows).T
+        total = weight.clone()
+        for trusted, scaling in self.scalings:
+            S = torch.cat([basis[:, trusted.subspace.columns], trusted.subspace.others], dim=1)
+            total += trusted.weight * ((weight @ S) @ scaling) @ S.T
+        return total
+
+
+def complement(basis: Tensor) -> Tensor:
+    """An orthonormal basis N of what is orthogonal to the columns of M."""
+    return torch.linalg.qr(basis.double(), mode="complete").Q[:, basis.shape[1] :].to(basis.dtype)
+
+
+class Moving:
+    """A layer in motion: frozen rows and trained rows of (W U)', and the gains of the trained ones' gradient."""
+
+    def __init__(self, weight: Tensor, basis: Tensor, trusted: list[Trusted]) -> None:
+        m = basis.shape[1]
+        patterns = torch.zeros(m, dtype=torch.long, device=weight.device)  # bit j: in the subspace of trusted task j
+        for bit, task in enumerate(trusted):
+            patterns[task.subspace.columns] += 1 << bit
+        order = patterns.argsort(stable=True)  # frozen columns first; columns of equal gain side by side
+        self.columns = order[patterns[order] > 0]
+        self.frozen_count = m - len(self.columns)
+        self.rotation = None if m == 0 else torch.cat([basis[:, order], complement(basis)], dim=1)  # U (d, d)
+        rows = (
+            weight.T.clone(memory_format=torch.contiguous_format)
+            if self.rotation is None
+            else self.rotation.T @ weight.T
+        )  # (d, out)
+        self.frozen = rows[: self.frozen_count].clone()
+        self.active = nn.Parameter(rows[self.frozen_count :].clone())
+        self.start = self.active.detach().clone()
+        in_basis = basis.T @ weight.T  # (m, out)
+        self.gains = [Gain.of(in_basis[task.subspace.columns], task.weight) for task in trusted]
+        self.blocks = self._blocks(patterns[order][self.frozen_count :].tolist())
+        self.weight = weight
+        self.turned = False  # whether inputs come in the coordinates U already
+        # What is frozen, in the original coordinates: the effective weights are this and the active part. (d, out)
+        self.still = None if self.rotation is None else self.rotation[:, : self.frozen_count] @ self.frozen
+
+    def _blocks(self, patterns: list[int]) -> list[tuple[int, int, tuple[int, ...]]]:
+        """(first row, end, gains that apply): each run of equal patterns among the trusted rows, then the free rows."""
+        blocks: list[tuple[int, int, tuple[int, ...]]] = []
+        for row, pattern in enumerate(patterns):
+            gains = tuple(bit for bit in range(len(self.gains)) if pattern >> bit & 1)
+            if blocks and blocks[-1][2] == gains:
+                blocks[-1] = (blocks[-1][0], row + 1, gains)
+            else:
+                blocks.append((row, row + 1, gains))
+        return [*blocks, (len(patterns), len(self.active), ())]
+
+    def parameters(self) -> list[nn.Parameter]:
+        """What is trained."""
+        return [self.active]
+
+    def linear(self, inputs: Tensor) -> Tensor:
+        """W_eff x for rows of inputs (rows, d): the cheaper way when there are fewer rows than outputs."""
+        return _RotatedLinear.apply(inputs, self.active, self)  # pyright: ignore[reportReturnType]
+
+    def effective(self) -> Tensor:
+        """W_eff (out, d), to be differentiated."""
+        active: Any = _Gained.apply(self.active, self) if self.gains else self.active
+        if self.rotation is None or self.still is None:
+            return active.T
+        return torch.addmm(self.still, self.rotation[:, self.frozen_count :], active).T
+
+    def finish(self) -> tuple[Tensor, Change]:
+        """The shared weights after the task (out, d), and what the task keeps for itself."""
+        own = len(self.columns)
+        moved = self.active.detach() - self.start
+        change = Change(self.columns.clone(), moved[:own].clone())
+        if self.rotation is None:
+            return self.active.detach().T.clone(memory_format=torch.contiguous_format), change
+        free = self.rotation[:, self.frozen_count + own :]
+        return self.weight + (free @ moved[own:]).T, change
+
+
+@dataclass(frozen=True, eq=False)
+class Gain:
+    """lambda^2 K, K = (W S)(W S)' for one trusted task, as a matrix or, where cheaper, as its factor."""
+
+    factor: Tensor | None  # lambda (W S)' (r, out)
+    dense: Tensor | None  # (out, out)
+
+    @staticmethod
+    def of(rows: Tensor, weight: float) -> Gain:
+        """From (W S)' (r, out) and lambda."""
+        scaled = weight * rows
+        return Gain(scaled, None) if 2 * rows.shape[0] < rows.shape[1] else Gain(None, scaled.T @ scaled)
+
+    def __call__(self, gradient: Tensor) -> Tensor:
+        """gradient (rows, out) times lambda^2 K."""
+        if self.dense is not None:
+            return gradient @ self.dense
+        assert self.factor is not None
+        return (gradient @ self.factor.T) @ self.factor
+
+
+class _RotatedLinear(torch.autograd.Function):
+    """x U W~': outputs from inputs, and the gained gradient of the active rows without ever forming the plain one."""
+
+    @staticmethod
+    def forward(ctx: Any, inputs: Tensor, active: Tensor, moving: Moving) -> Tensor:
+        rotated = inputs if moving.rotation is None or moving.turned else inputs @ moving.rotation
+        ctx.save_for_backward(rotated, active)
+        ctx.moving = moving
+        f = moving.frozen_count
+        if f == 0:
+            return rotated @ active
+        return torch.addmm(rotated[:, :f] @ moving.frozen, rotated[:, f:], active)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor, None]:
+        (g,) = gradients  # (rows, out)
+        rotated, active = ctx.saved_tensors
+        moving: Moving = ctx.moving
+        f = moving.frozen_count
+        to_active = torch.empty_like(active)
+        gained = [gain(g) for gain in moving.gains]
+        for first, end, gains in moving.blocks:
+            source = g if not gains else gained[gains[0]]
+            for other in gains[1:]:
+                source = source + gained[other]
+            torch.mm(rotated[:, f + first : f + end].T, source, out=to_active[first:end])
+        to_inputs = None
+        if ctx.needs_input_grad[0]:
+            to_inputs = g @ active.T
+            if f:
+                to_inputs = torch.cat([g @ moving.frozen.T, to_inputs], dim=1)
+            if moving.rotation is not None and not moving.turned:
+                to_inputs = to_inputs @ moving.rotation.T
+        return to_inputs, to_active, None
+
+
+class _Gained(torch.autograd.Function):
+    """The active rows as they are; their gradient gained."""
+
+    @staticmethod
+    def forward(ctx: Any, active: Tensor, moving: Moving) -> Tensor:
+        ctx.moving = moving
+        return active.view_as(active)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        result = gradients[0].clone()
+        moving: Moving = ctx.moving
+        for first, end, gains in moving.blocks:
+            if gains:
+                result[first:end] = sum(moving.gains[gain](gradients[0][first:end]) for gain in gains)
+        return result, None
+
+
+class Explicit:
+    """Scaled projection as it stands in (1): W's free rows and D_j = Q_j - I are trained, side by side."""
+
+    def __init__(self, weight: Tensor, basis: Tensor, trusted: list[Trusted]) -> None:
+        self.frozen_count = m = basis.shape[1]
+        self.rotation = None if m == 0 else torch.cat([basis, complement(basis)], dim=1)
+        rows = (
+            weight.T.clone(memory_format=torch.contiguous_format)
+            if self.rotation is None
+            else self.rotation.T @ weight.T
+        )
+        self.frozen, self.active = rows[:m].clone(), nn.Parameter(rows[m:].clone())
+        self.start, self.weight, self.trusted = self.active.detach().clone(), weight, trusted
+        self.turned = False  # whether inputs come in the coordinates U already
+        self.scalings = [nn.Parameter(weight.new_zeros(t.subspace.rank, t.subspace.rank)) for t in trusted]
+        self.others = [
+            t.subspace.others if self.rotation is None else self.rotation.T @ t.subspace.others for t in trusted
+        ]
+
+    def parameters(self) -> list[nn.Parameter]:
+        """What is trained."""
+        return [self.active, *self.scalings]
+
+    def linear(self, inputs: Tensor) -> Tensor:
+        """W_eff x = W (x + sum_j lambda_j S_j D_j S_j' x), for rows of inputs."""
+        x = inputs if self.rotation is None or self.turned else inputs @ self.rotation  # (rows, d)
+        total = x
+        for trusted, scaling, others in zip(self.trusted, self.scalings, self.others, strict=True):
+            columns = trusted.subspace.columns
+            inside = torch.cat([x[:, columns], x @ others], dim=1)  # (rows, r)
+            scaled = trusted.weight * (inside @ scaling.T)
+            total = total.index_add(1, columns, scaled[:, : len(columns)])
+            total = total + scaled[:, len(columns) :] @ others.T
+        f = self.frozen_count
+        return torch.addmm(total[:, :f] @ self.frozen, total[:, f:], self.active)
+
+    def effective(self) -> Tensor:
+        """W_eff (out, d), to be differentiated."""
+        rows = torch.cat([self.frozen, self.active])  # (d, out)
+        total = rows
+        for trusted, scaling, others in zip(self.trusted, self.scalings, self.others, strict=True):
+            columns = trusted.subspace.columns
+            inside = torch.cat([rows[columns], others.T @ rows])  # (r, out)
+            scaled = trusted.weight * (scaling.T @ inside)
+            total = total.index_add(0, columns, scaled[: len(columns)]) + others @ scaled[len(columns) :]
+        return (total if self.rotation is None else self.rotation @ total).T
+
+    def finish(self) -> tuple[Tensor, Change]:
+        """The shared weights after the task (out, d), and the Q_j - I that the task keeps for itself."""
+        scalings = tuple((t, d.detach().clone()) for t, d in zip(self.trusted, self.scalings, strict=True))
+        nothing = Change(
+            self.weight.new_zeros(0, dtype=torch.long), self.weight.new_zeros(0, len(self.weight)), scalings
+        )
+        if self.rotation is None:
+            return self.active.detach().T.clone(memory_format=torch.contiguous_format), nothing
+        moved = self.rotation[:, self.frozen_count :] @ (self.active.detach() - self.start)
+        return self.weight + moved.T, nothing

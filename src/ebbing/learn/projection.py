@@ -1,0 +1,74 @@
+"""What methods that protect old tasks by gradient projection have in common: their settings, and what they decide."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from torch import Tensor
+
+from ebbing.learn.schedule import Schedule
+from ebbing.learn.subspaces import Growth
+from ebbing.validate import count
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """Share of the energy of a layer's inputs that is protected: by layer, and growing from task to task.
+
+    >>> Threshold((0.95, 0.99), growth=0.001).at(layer=1, task=3)
+    0.993
+    """
+
+    first: float | tuple[float, ...] = 0.97
+    growth: float = 0.003
+
+    def __post_init__(self) -> None:
+        for value in self.first if isinstance(self.first, tuple) else (self.first,):
+            if not isinstance(value, int | float) or not 0 < value <= 1:
+                raise ValueError(f"threshold {value!r}: give a share between 0 and 1")
+        if not isinstance(self.growth, int | float) or not 0 <= self.growth <= 1:
+            raise ValueError(f"growth={self.growth!r}: give what is added after every task, between 0 and 1")
+
+    def at(self, layer: int, task: int) -> float:
+        """The threshold of a layer (counted from 0) after a task (counted from 0)."""
+        base = self.first[layer] if isinstance(self.first, tuple) else self.first
+        return min(base + self.growth * task, 1.0)
+
+
+@dataclass(frozen=True)
+class Projection(ABC):
+    """Settings that all have.
+
+    schedule: how each task is learnt. threshold: what is protected. samples: examples to measure it on, for all layers
+    or for each. own: modules (or patterns such as "heads.*") of which each task has its own copy. norms: normalizing
+    layers are each task's "own", "frozen" after the first task, or "shared" and unprotected.
+    """
+
+    schedule: Schedule = field(default_factory=Schedule)
+    threshold: Threshold = field(default_factory=Threshold)
+    samples: int | tuple[int, ...] = 300
+    own: tuple[str, ...] = ()
+    norms: Literal["own", "frozen", "shared"] = "own"
+
+    version: ClassVar[int]
+    explicit: ClassVar[bool] = False
+    """Whether scaled projection is trained as it is written, not in its fast form."""
+
+    def __post_init__(self) -> None:
+        for value in self.samples if isinstance(self.samples, tuple) else (self.samples,):
+            count("samples", value)
+        if isinstance(self.own, str):
+            raise ValueError(f"own={self.own!r}: give a tuple of names, as ({self.own!r},)")
+        if self.norms not in ("own", "frozen", "shared"):
+            raise ValueError(f"norms={self.norms!r}: give own, frozen or shared")
+
+    @abstractmethod
+    def grow(self, layer: int, task: int, M: Tensor, R: Tensor) -> Growth:
+        """Which directions of R (d, columns) a task uses, and which are to be added to M (d, m)."""
+
+    @abstractmethod
+    def trust(self, gradient: float, inside: Sequence[float]) -> dict[int, float]:
+        """Old tasks to be scaled, with their weights, from |G| and |G S_j| of every old task."""

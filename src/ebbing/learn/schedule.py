@@ -1,0 +1,166 @@
+"""Training on one task: shuffled batches, plain gradient steps, and a learning rate that may fall.
+
+With `patience`, as in GPM and TRGP on CIFAR-100: when the loss on validation data has not improved for that many epochs
+the learning rate is multiplied by `factor`; below `smallest` training ends; the best values are what remains.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ebbing.validate import count
+
+CHECKPOINT_EVERY = 20.0
+"""Seconds between checkpoints, at least; they are written between epochs."""
+
+
+class Checkpoint(Protocol):
+    """Where unfinished training is kept."""
+
+    def load(self) -> dict[str, Tensor] | None:
+        """What was saved last, or None."""
+        ...
+
+    def save(self, content: dict[str, Tensor]) -> None:
+        """Replace what was saved."""
+        ...
+
+
+Watch = Callable[[float, str], None]
+"""Told the share of the task that is done and a few words on how it goes."""
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long and how fast to learn each task. The defaults are those of Permuted MNIST."""
+
+    learning_rate: float = 0.01
+    epochs: int = 5
+    batch_size: int = 10
+    patience: int | None = None
+    factor: float = 0.5
+    smallest: float = 1e-5
+    test_batch_size: int = 64  # matters where batch normalization uses the statistics of the batch
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "test_batch_size"):
+            object.__setattr__(self, name, count(name, getattr(self, name)))
+        if self.patience is not None:
+            object.__setattr__(self, "patience", count("patience", self.patience))
+        for name, top in (("learning_rate", float("inf")), ("factor", 1.0), ("smallest", float("inf"))):
+            value = getattr(self, name)
+            if not isinstance(value, int | float) or not 0 < value < top:
+                raise ValueError(f"{name}={value!r}: give a number between 0 and {top:g}")
+
+
+def loss_of(outputs: Tensor, labels: Tensor) -> Tensor:
+    """Cross-entropy: of classes for whole-number labels, of yes or no for labels between 0 and 1."""
+    if labels.dtype == torch.int64:
+        return functional.cross_entropy(outputs, labels)
+    return functional.binary_cross_entropy_with_logits(outputs, labels)
+
+
+def fit(
+    schedule: Schedule,
+    network: nn.Module,
+    forward: Callable[[Tensor], Tensor],
+    parameters: list[nn.Parameter],
+    batches: Callable[[], Iterable[tuple[Tensor, Tensor]]],
+    *,
+    validation: tuple[Tensor, Tensor] | None = None,
+    random: torch.Generator | None = None,
+    checkpoint: Checkpoint | None = None,
+    watch: Watch | None = None,
+) -> None:
+    """Train the parameters, in place. `batches()` gives one epoch; `random` is what it shuffles with."""
+    if schedule.patience is not None and validation is None:
+        raise ValueError(f"patience={schedule.patience}: give validation data, or leave patience out")
+    state = _State(schedule.learning_rate)
+    if checkpoint is not None and (saved := checkpoint.load()) is not None:
+        state.restore(saved, parameters, random)
+    saved_at = time.monotonic()
+    while state.epoch < schedule.epochs and state.rate >= schedule.smallest:
+        network.train()
+        for inputs, labels in batches():
+            loss = loss_of(forward(inputs), labels)
+            gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
+            with torch.no_grad():
+                for parameter, gradient in zip(parameters, gradients, strict=True):
+                    if gradient is not None:  # None: another task's head, say
+                        parameter.add_(gradient, alpha=-state.rate)
+        state.epoch += 1
+        if validation is not None and schedule.patience is not None:
+            state.judge(_loss(schedule, network, forward, validation), parameters, schedule)
+        if watch is not None:
+            watch(state.epoch / schedule.epochs, f"epoch {state.epoch} of at most {schedule.epochs}")
+        if checkpoint is not None and time.monotonic() - saved_at > CHECKPOINT_EVERY:
+            checkpoint.save(state.content(parameters, random))
+            saved_at = time.monotonic()
+    if any(not parameter.isfinite().all() for parameter in parameters):
+        raise FloatingPointError(
+            f"training diverged: weights are no longer finite at learning rate {schedule.learning_rate:g}; lower it"
+        )
+    if state.best is not None:
+        with torch.no_grad():
+            for parameter, best in zip(parameters, state.best, strict=True):
+                parameter.copy_(best)
+
+
+class _State:
+    """All that changes while a task is learnt, but for the parameters."""
+
+    def __init__(self, rate: float) -> None:
+        self.epoch, self.rate = 0, rate
+        self.best: list[Tensor] | None = None
+        self.best_loss, self.waited = float("inf"), 0
+
+    def judge(self, loss: float, parameters: list[nn.Parameter], schedule: Schedule) -> None:
+        if loss < self.best_loss:
+            self.best_loss, self.waited = loss, 0
+            self.best = [parameter.detach().clone() for parameter in parameters]
+            return
+        self.waited += 1
+        if self.waited >= (schedule.patience or 1):
+            self.rate, self.waited = self.rate * schedule.factor, 0
+
+    def content(self, parameters: list[nn.Parameter], random: torch.Generator | None) -> dict[str, Tensor]:
+        numbers = torch.tensor([self.epoch, self.rate, self.best_loss, self.waited], dtype=torch.float64)
+        content = {"numbers": numbers, "dropout": torch.get_rng_state()}
+        if random is not None:
+            content["shuffling"] = random.get_state()
+        content |= {f"now.{i}": parameter.detach().contiguous() for i, parameter in enumerate(parameters)}
+        content |= {f"best.{i}": tensor.contiguous() for i, tensor in enumerate(self.best or [])}
+        return content
+
+    def restore(
+        self, content: dict[str, Tensor], parameters: list[nn.Parameter], random: torch.Generator | None
+    ) -> None:
+        epoch, rate, best_loss, waited = content["numbers"].tolist()
+        self.epoch, self.rate, self.best_loss, self.waited = int(epoch), rate, best_loss, int(waited)
+        torch.set_rng_state(content["dropout"])
+        if random is not None:
+            random.set_state(content["shuffling"])
+        with torch.no_grad():
+            for i, parameter in enumerate(parameters):
+                parameter.copy_(content[f"now.{i}"])
+        if "best.0" in content:
+            device = parameters[0].device
+            self.best = [content[f"best.{i}"].to(device) for i in range(len(parameters))]
+
+
+@torch.no_grad()
+def _loss(
+    schedule: Schedule, network: nn.Module, forward: Callable[[Tensor], Tensor], data: tuple[Tensor, Tensor]
+) -> float:
+    network.eval()
+    total = 0.0
+    for inputs, labels in zip(*(part.split(schedule.test_batch_size) for part in data), strict=True):
+        total += float(loss_of(forward(inputs), labels)) * len(inputs)
+    return total / len(data[0])

@@ -1,0 +1,22 @@
+"""Initial networks that a seed determines."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+from torch import nn
+
+Network = TypeVar("Network", bound=nn.Module)
+
+_SEEDING = threading.Lock()
+"""PyTorch initialises layers from a generator that all threads share (a Dask worker may have several)."""
+
+
+def seeded(seed: int, build: Callable[[], Network]) -> Network:
+    """What `build` gives with PyTorch's generator set to the seed, which is as it was afterwards."""
+    with _SEEDING, torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return build()

@@ -1,0 +1,190 @@
+"""Who trains: this process, local worker processes, or a Dask cluster. The result is the same, to the bit."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import socket
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, Protocol
+
+from ebbing.learn.schedule import Checkpoint, Watch
+from ebbing.learn.sequences import Node, Outcome, Training, train
+
+PATIENCE = 5.0
+"""Seconds without a result after which to look whether a cluster has workers at all."""
+
+
+class Pool(Protocol):
+    """Something that trains nodes and says when some are done. It knows the training: data may be large."""
+
+    def submit(self, node: Node, parent: bytes | None, checkpoint: Checkpoint) -> Any:
+        """A future of the node's outcome. Who shares a disk with the caller may keep unfinished work there."""
+        ...
+
+    def wait(self, futures: list[Any]) -> list[Any]:
+        """Those of the futures that are done, at least one."""
+        ...
+
+
+class _Here:
+    """This process, one node at a time; the latest first, so that few weights are waiting."""
+
+    def __init__(self, training: Training, watch: Watch | None) -> None:
+        self._training, self._watch = training, watch
+        self._calls: list[tuple[Future, Node, bytes | None, Checkpoint]] = []
+
+    def submit(self, node: Node, parent: bytes | None, checkpoint: Checkpoint) -> Future:
+        self._calls.append((Future(), node, parent, checkpoint))
+        return self._calls[-1][0]
+
+    def wait(self, futures: list[Future]) -> list[Future]:
+        future, node, parent, checkpoint = self._calls.pop()
+        future.set_result(train(self._training, node, parent, checkpoint, self._watch))
+        return [future]
+
+
+class _Processes:
+    """Local worker processes. Each is given the training when it starts."""
+
+    def __init__(self, pool: ProcessPoolExecutor) -> None:
+        self._pool = pool
+
+    def submit(self, node: Node, parent: bytes | None, checkpoint: Checkpoint) -> Future:
+        return self._pool.submit(_train_given, node, parent, checkpoint)
+
+    def wait(self, futures: list[Future]) -> list[Future]:
+        return list(wait(futures, return_when=FIRST_COMPLETED).done)
+
+
+class _Dask:
+    """A Dask cluster, which trains again elsewhere what a lost worker had.
+
+    The training is the result of a task of its own: workers hand it on to each other, and if all that have it are lost,
+    the scheduler makes it again.
+    """
+
+    def __init__(self, client: Any, training: Training) -> None:
+        self._client, self._told = client, False
+        self._training = self._submit(_itself, training)
+
+    def submit(self, node: Node, parent: bytes | None, checkpoint: Checkpoint) -> Any:
+        return self._submit(train, self._training, node, parent)
+
+    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        with warnings.catch_warnings():  # data and weights travel with the work, that is the plan
+            warnings.filterwarnings("ignore", message="Sending large graph")
+            return self._client.submit(function, *arguments, pure=False, retries=3)
+
+    def wait(self, futures: list[Any]) -> list[Any]:
+        import distributed
+
+        while True:
+            try:
+                done: Any = distributed.wait(futures, timeout=PATIENCE, return_when="FIRST_COMPLETED")
+                return list(done.done)
+            except TimeoutError:
+                self._look_for_workers()
+            except CancelledError:
+                raise ConnectionError(
+                    f"the Dask scheduler at {self._client.scheduler.address} is lost; "
+                    "start it again, and the same command goes on where it was"
+                ) from None
+
+    def _look_for_workers(self) -> None:
+        """Without any the scheduler waits in silence; say so, once each time that it happens."""
+        none = not self._client.scheduler_info()["workers"]
+        if none and not self._told:
+            address = self._client.scheduler.address
+            warnings.warn(
+                f"no workers at {address} yet; start one with `dask worker {address}`. Waiting for it", stacklevel=2
+            )
+        self._told = none
+
+
+@contextmanager
+def pool(training: Training, workers: int, cluster: str | None, watch: Watch | None = None) -> Iterator[Pool]:
+    """This process for one worker, else others; or, if an address is given, a cluster. Only this process is watched."""
+    if cluster is not None:
+        from distributed import Client
+
+        _reach(cluster)
+        with Client(cluster, timeout="20s") as client:
+            yield _Dask(client, training)
+    elif workers == 1:
+        yield _Here(training, watch)
+    else:
+        # Fresh processes: forking one in which PyTorch has started its threads may hang.
+        context = multiprocessing.get_context("spawn")
+        processes = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(_packed(training),))
+        try:
+            yield _Processes(processes)
+        finally:
+            processes.shutdown(wait=False, cancel_futures=True)
+
+
+def _itself(training: Training) -> Training:
+    return training
+
+
+def _packed(training: Training) -> bytes:
+    """Bytes, as tensors sent to processes in PyTorch's own way need as much shared memory, which may be scarce."""
+    try:
+        return pickle.dumps(training)
+    except (pickle.PicklingError, AttributeError, TypeError) as fault:
+        raise ValueError(
+            f"the training cannot be sent to other processes ({fault}); "
+            "define its classes at the top of a module, or train in this process with workers=1"
+        ) from None
+
+
+_given = b""
+"""In a worker process: the training, packed."""
+
+
+def _begin(training: bytes) -> None:
+    """In a worker process."""
+    global _given  # noqa: PLW0603 (what an initializer leaves for the calls to come has no other place)
+    _given = training
+    _end_with_caller()
+
+
+@lru_cache(maxsize=1)
+def _unpacked() -> Training:
+    """Not before the first call, whose result an error can be."""
+    return pickle.loads(_given)
+
+
+def _train_given(node: Node, parent: bytes | None, checkpoint: Checkpoint) -> Outcome:
+    return train(_unpacked(), node, parent, checkpoint)
+
+
+def _end_with_caller() -> None:
+    """End when the caller is killed, instead of waiting for work for ever."""
+    caller = multiprocessing.parent_process()
+
+    def watch() -> None:
+        if caller is not None:
+            caller.join()
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def _reach(address: str) -> None:
+    """A clear error before Dask's client is made: one that cannot connect leaves a broken loop behind."""
+    from distributed.comm.addressing import get_address_host_port
+
+    try:
+        socket.create_connection(get_address_host_port(address), timeout=20).close()
+    except (OSError, ValueError) as fault:
+        raise ConnectionError(
+            f"cluster={address!r}: cannot connect to a Dask scheduler ({fault}); "
+            "give the address that `dask scheduler` prints, such as tcp://10.0.0.1:8786"
+        ) from None
