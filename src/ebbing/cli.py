@@ -182,6 +182,48 @@ def metrics_command(
 
 
 @app.command()
+def train(
+    *,
+    stream: Annotated[str, typer.Option(help="pmnist, rmnist, smnist or cifar100.")] = "pmnist",
+    method: Annotated[str, typer.Option(help="sgd, gpm, trgp or trgp+.")] = "trgp+",
+    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
+    tasks: Annotated[int | None, typer.Option(help="Number of tasks.")] = None,
+    images: Annotated[int | None, typer.Option(help="Training images of each task.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Epochs for each task, at most.")] = None,
+    weights: Annotated[str | None, typer.Option(help="TRGP+: weights, the most recent task first: 1.2,0.8.")] = None,
+    recency: Annotated[float | None, typer.Option(help="TRGP+: r, for weights from the theory.")] = None,
+    as_published: Annotated[bool, typer.Option("--as-published", help="TRGP as its authors' code has it.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder whose runs/ keeps what is trained.")] = Path("results"),
+    as_json: AsJson = False,
+) -> None:
+    """Learn a stream of tasks by a method, and see what is forgotten. Goes on where it was if interrupted.
+
+    Example: ebbing train --stream pmnist --method trgp+ --seed 0
+    """
+    from ebbing import printing_train
+    from ebbing.learn.presets import preset, stream_named
+    from ebbing.printing import console, to_json
+    from ebbing.progress import progress_bar
+    from ebbing.runs import Store
+    from ebbing.runs.stream import learn_streams
+
+    training = preset(
+        stream_named(stream, tasks=tasks, train_images=images),
+        method,  # type: ignore[arg-type]  (checked there)
+        as_published=as_published,
+        weights=printing_train.parse_weights(weights),
+        recency=recency,
+        epochs=epochs,
+    )
+    with progress_bar("learning") as report:
+        (run,) = learn_streams(training, training.tasks.names, [seed], Store(out / "runs"), progress=report)  # type: ignore[attr-defined]
+    if as_json:
+        print(to_json("train", printing_train.train_json(run, training)))
+    else:
+        printing_train.print_run(run, console())
+
+
+@app.command()
 def runs(
     folder: Annotated[Path, typer.Argument(help="A store of trained networks.")] = Path("results/runs"),
     *,
@@ -204,9 +246,12 @@ def runs(
 
 @app.command("data")
 def data_command(
-    name: Annotated[str | None, typer.Argument(help="Which data: mnist; all if none.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Which data: mnist or cifar100; all if none.")] = None,
     *,
     fetch: Annotated[bool, typer.Option("--fetch", help="Get what is missing or damaged.")] = False,
+    file: Annotated[
+        Path | None, typer.Option(help="Get cifar100 from this file: the official .tar.gz, or an .npz.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Which data is here, every file checked; and get what is not.
@@ -217,9 +262,11 @@ def data_command(
     from ebbing.printing import console, to_json
     from ebbing.progress import status_line
 
-    if fetch:
+    if fetch or file is not None:
         with status_line("fetching") as report:
-            data.fetch(name, progress=report)
+            failures = data.fetch(name, progress=report, file=file)
+        for failure in failures:
+            print(f"ebbing: {failure}", file=sys.stderr)
     entries = data.status(name)
     if as_json:
         print(to_json("data", printing_data.data_json(entries)))
@@ -231,7 +278,7 @@ def data_command(
 def reproduce(
     targets: Annotated[
         list[str] | None,
-        typer.Argument(help="What to reproduce: claims, fig1, tables, rules, fig2; everything if none."),
+        typer.Argument(help="What to reproduce: claims, fig1, tables, rules, fig2, table1; all if none; sensitivity."),
     ] = None,
     *,
     out: Annotated[Path, typer.Option(help="Folder for figures, data and verdicts.")] = Path("results"),
@@ -239,6 +286,9 @@ def reproduce(
     seeds: Annotated[int | None, typer.Option(help="For networks: number of seeds.")] = None,
     workers: Annotated[int, typer.Option(help="For networks: processes to train in.")] = 2,
     cluster: Annotated[str | None, typer.Option(help="For networks: address of a Dask scheduler.")] = None,
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Table 1: report what is trained so far; no training.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run the paper's figures, tables and claims, and print a verdict on each.
@@ -249,7 +299,7 @@ def reproduce(
     from ebbing.paper.reproduce import Options, reproduce
     from ebbing.progress import progress_bar
 
-    options = Options(scale, seeds, workers, cluster)  # type: ignore[arg-type]  (checked there)
+    options = Options(scale, seeds, workers, cluster, stored)  # type: ignore[arg-type]  (checked there)
     verdicts = reproduce(targets or [], out, progress_bar, options)
     if as_json:
         print(printing.to_json("reproduce", {"folder": str(out), "verdicts": [vars(verdict) for verdict in verdicts]}))

@@ -32,16 +32,26 @@ def runs_json(folder: Path, clean: str | None) -> dict[str, Any]:
 
 def print_runs(content: dict[str, Any], console: Console) -> None:
     """One row per method and seed."""
+    if not content["groups"]:
+        note(f"nothing trained in {content['folder']}{_freed(content)}", console)
+        return
     table = table_of("tasks", "network", "method", "seed", "trained", left=(0, 1, 2))
     for group in content["groups"]:
         settings = group["settings"]
-        cells = (_short(settings["tasks"]), _short(settings["architecture"]), _short(settings["method"]))
-        table.add_row(*map(Text, cells), str(settings["seed"]), str(group["entries"]))
+        cells = (_short(settings.get(name, {})) for name in ("tasks", "architecture", "method"))
+        table.add_row(*map(Text, cells), str(settings.get("seed", "")), str(group["entries"]))
     console.print(table)
-    freed = f", {content['freed'] / 1e6:.1f} MB freed" if content["freed"] else ""
-    note(f"{content['bytes'] / 1e6:.1f} MB in {content['folder']}{freed}", console)
+    note(f"{content['bytes'] / 1e6:.1f} MB in {content['folder']}{_freed(content)}", console)
+
+
+def _freed(content: dict[str, Any]) -> str:
+    return f", {content['freed'] / 1e6:.1f} MB freed" if content["freed"] else ""
 
 
 def _short(part: dict[str, Any]) -> str:
+    """The kind and its settings, but for what only programs tell apart; of data of users' own the hash, shortened."""
     hidden = ("kind", "identity", "version")
-    return part["kind"] + " " + " ".join(f"{k}={v}" for k, v in part.items() if k not in hidden and v is not None)
+    shown = [f"{name}={value}" for name, value in part.items() if name not in hidden and value is not None]
+    if part.get("kind") == "OwnTasks":
+        shown.append(str(part["identity"])[:8])
+    return " ".join([part.get("kind", "?"), *shown])

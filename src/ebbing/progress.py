@@ -14,18 +14,21 @@ _PATIENCE = 1.0
 
 
 @contextmanager
-def progress_bar(description: str) -> Iterator[Callable[[float], None]]:
-    """Yields a function that takes the finished fraction; silent when standard error is not a terminal.
+def progress_bar(description: str) -> Iterator[Callable[..., None]]:
+    """Yields a function that takes the finished fraction and, if there is more to say, a few words.
+
+    Silent when standard error is not a terminal.
 
     >>> with progress_bar("simulating") as report:
     ...     report(0.5)
+    ...     report(0.75, "nearly there")
     """
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
     with _shown(*columns, TimeElapsedColumn(), TimeRemainingColumn()) as (bar, show):
         task = bar.add_task(description, total=1.0)
 
-        def report(fraction: float) -> None:
-            bar.update(task, completed=fraction)
+        def report(fraction: float, words: str = "") -> None:
+            bar.update(task, completed=fraction, description=f"{description}: {words}" if words else description)
             show()
 
         yield report

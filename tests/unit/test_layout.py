@@ -43,6 +43,7 @@ ORDER = (
     "printing_order",
     "printing_data",
     "printing_runs",
+    "printing_train",
     "progress",
     "__init__",  # the public face
     "cli",

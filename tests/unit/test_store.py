@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import torch
 
 from ebbing.runs import Entry, Store
 from ebbing.runs import store as store_module
@@ -440,6 +441,20 @@ def test_cleaning_weights(store):
     assert [store.get(KEY), store.get(OTHER)] == kept
     assert store.weights(kept[0]) is None
     assert store.clean(weights_only=True) == 0
+
+
+@pytest.mark.parametrize("weights_only", [True, False])
+def test_unfinished_training_counts_and_goes_with_the_weights(store, weights_only):
+    put(store, weights=None)
+    before, checkpoint = store.size(), store.checkpoint(OTHER)
+    checkpoint.save({"weight": torch.ones(1000)})
+    kept = store.size() - before
+    assert kept > 4000
+    store.sweep()
+    assert checkpoint.load() is not None
+    assert [entry.key for entry in store.entries()] == [KEY]
+    assert store.clean(weights_only=weights_only) == (kept if weights_only else before + kept)
+    assert checkpoint.load() is None
 
 
 def test_nothing_is_made_by_looking(store):

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+import torch
 
 from ebbing import metrics
 from ebbing.learn import DigitTasks, FiveLayers, Sgd, Training, error_matrix, lessons, tree
 from ebbing.paper.record import provenance, write_csv, write_json
-from ebbing.runs import Store, execute
+from ebbing.runs import Execution, Store
 from ebbing.validate import Array, count
 
 Panel = Literal["a", "b", "c", "d"]
@@ -107,7 +108,7 @@ class Result:
         return [
             (sequence, int(seed), int(place), float(fits[seed, place]))
             for sequence, fits in self.fits.items()
-            for seed, place in np.argwhere(fits > NOT_FITTED)
+            for seed, place in np.argwhere(~(fits <= NOT_FITTED))  # NaN: it diverged
         ]
 
     def generalization(self, panel: Panel, setup: str) -> Array:
@@ -128,7 +129,8 @@ def run(
     began = time.monotonic()
     wanted = sequences()
     nodes = [node for seed in range(config.seeds) for node in tree(wanted, seed)]
-    errors, fits = execute(config.training, nodes, store, workers=workers, cluster=cluster, progress=progress)
+    execution = Execution(config.training, nodes, store, progress)
+    errors, fits = execution.run(workers, cluster)
     matrices, fitted = {}, {}
     for sequence in wanted:
         whole = lessons(sequence)
@@ -136,7 +138,10 @@ def run(
         rows = [{path: errors[seed, path] for path in paths} for seed in range(config.seeds)]
         matrices[sequence] = np.stack([error_matrix(sequence, row) for row in rows])
         fitted[sequence] = np.array([[fits[seed, path] for path in paths[1:]] for seed in range(config.seeds)])
-    return Result(config, matrices, fitted, provenance(config, time.monotonic() - began))
+    record = provenance(config, time.monotonic() - began)
+    record["versions"]["torch"] = torch.__version__
+    record["networks"] = {"trained": len(execution.nodes) - execution.found, "found": execution.found}
+    return Result(config, matrices, fitted, record)
 
 
 def save(result: Result, folder: Path) -> None:

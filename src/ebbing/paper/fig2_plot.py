@@ -58,7 +58,7 @@ def _setups(ax: Any, result: Result, panel: Panel, start: int) -> None:
     for k, setup in enumerate(SETUPS[panel]):
         values = result.forgetting(panel, setup)
         if panel != "b":
-            values = values / np.abs(values.mean(axis=0)).max()
+            values = values / (np.abs(values.mean(axis=0)).max() or 1.0)
         _curve(ax, np.arange(values.shape[1]) + start, values, k, setup)
 
 

@@ -7,9 +7,10 @@ results/
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Literal
 
@@ -31,6 +32,7 @@ class Options:
     seeds: int | None = None
     workers: int = 2
     cluster: str | None = None
+    stored: bool = False  # Table 1: report what has been trained so far, and train nothing
 
     def __post_init__(self) -> None:
         if self.scale not in ("quick", "paper"):
@@ -86,13 +88,49 @@ def _fig2(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     return fig2_verdicts.verdicts(result)
 
 
+def _sensitivity(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
+    from ebbing.paper import sensitivity
+    from ebbing.runs import Store
+
+    config = sensitivity.Config(seeds=options.seeds or 3)
+    store = Store(folder / "runs")
+    result = sensitivity.run(config, store, workers=options.workers, cluster=options.cluster, progress=progress)
+    sensitivity.save(result, folder)
+    return result.verdicts()
+
+
+def _table1(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
+    from ebbing.paper import table1, table1_plot, table1_report
+    from ebbing.runs import Store
+
+    config = table1.Config() if options.scale == "paper" else table1.Config((table1.QUICK,))
+    if options.seeds is not None:
+        config = table1.Config(tuple(replace(protocol, seeds=options.seeds) for protocol in config.protocols))
+    result = table1.run(
+        config,
+        Store(folder / "runs"),
+        workers=options.workers,
+        cluster=options.cluster,
+        progress=progress,
+        stored_only=options.stored,
+    )
+    table1_report.save(result, folder)
+    table1_plot.save(result, folder)
+    return table1_report.verdicts(result)
+
+
 TARGETS: dict[str, Callable[[Path, Progress, Options], list[Verdict]]] = {
     "claims": _claims,
     "fig1": _fig1,
     "tables": _tables,
     "rules": _rules,
     "fig2": _fig2,
+    "table1": _table1,
+    "sensitivity": _sensitivity,
 }
+
+ON_REQUEST = ("sensitivity",)
+"""Not of the paper, and minutes long: run only when named."""
 
 
 def reproduce(
@@ -101,15 +139,36 @@ def reproduce(
     progress: Callable[[str], AbstractContextManager[Progress]],
     options: Options = Options(),  # noqa: B008 (frozen)
 ) -> list[Verdict]:
-    """Run some or (if none is named) all targets; `progress` opens a progress bar with the target's name."""
+    """Run some targets or, if none is named, all of the paper's; `progress` opens a progress bar with a name."""
     unknown = sorted(set(targets) - set(TARGETS))
     if unknown:
         raise ValueError(f"nothing called {', '.join(unknown)} to reproduce; there is {', '.join(TARGETS)}")
     folder.mkdir(parents=True, exist_ok=True)
     verdicts: list[Verdict] = []
-    for name in targets or TARGETS:
+    for name in targets or [name for name in TARGETS if name not in ON_REQUEST]:
         with progress(name) as report:
-            verdicts += TARGETS[name](folder, report, options)
-    write_json(folder / "verdicts.json", {"verdicts": [asdict(verdict) for verdict in verdicts]})
-    write_atomically(folder / "verdicts.md", "# Verdicts\n\n" + verdict_markdown(verdicts))
+            new = TARGETS[name](folder, report, options)
+        verdicts += new
+        _record(name, new, folder)
     return verdicts
+
+
+def _record(target: str, verdicts: list[Verdict], folder: Path) -> None:
+    """Put a target's verdicts beside those of the others that were run into this folder before."""
+    known = _known(folder / "verdicts.json") | {target: verdicts}
+    known = {name: known[name] for name in TARGETS if name in known}
+    entries = [{"target": name} | asdict(verdict) for name, found in known.items() for verdict in found]
+    write_json(folder / "verdicts.json", {"verdicts": entries})
+    everything = [verdict for found in known.values() for verdict in found]
+    write_atomically(folder / "verdicts.md", "# Verdicts\n\n" + verdict_markdown(everything))
+
+
+def _known(path: Path) -> dict[str, list[Verdict]]:
+    """Verdicts by target; none if the file is missing, damaged or of another form: they can be made again."""
+    known: dict[str, list[Verdict]] = {}
+    try:
+        for entry in json.loads(path.read_text())["verdicts"]:
+            known.setdefault(entry.pop("target"), []).append(Verdict(**entry))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return {}
+    return known

@@ -29,7 +29,7 @@ from torch import Tensor
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 
-_OURS = re.compile(r"[0-9a-f]{64}\.(json|safetensors)(\..+\.unfinished)?")
+_OURS = re.compile(r"[0-9a-f]{64}\.(json|safetensors|checkpoint)(\..+\.unfinished)?")
 """Names of files that the store writes. It never touches others: stores of other programs have names much like ours."""
 
 _DEAD = 24 * 3600

@@ -1,0 +1,96 @@
+"""Streams, networks and methods that belong together, with the settings that were published for them.
+
+Permuted MNIST and Split CIFAR-100: GPM's, TRGP's and the paper's. Rotated and Split MNIST have no published setting for
+these methods and take those of Permuted MNIST.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Literal
+
+from ebbing.learn.methods import FineTuning, Gpm, Trgp, TrgpPlus
+from ebbing.learn.projection import Threshold
+from ebbing.learn.schedule import Schedule
+from ebbing.learn.sequences import Training
+from ebbing.learn.streams import STREAMS, PermutedMnist, RotatedMnist, SplitCifar100, SplitMnist
+from ebbing.learn.table1_networks import Perceptron, SmallAlexNet
+
+StreamName = Literal["pmnist", "rmnist", "smnist", "cifar100"]
+MethodName = Literal["sgd", "gpm", "trgp", "trgp+"]
+
+METHODS: tuple[MethodName, ...] = ("sgd", "gpm", "trgp", "trgp+")
+
+AnyStream = PermutedMnist | RotatedMnist | SplitMnist | SplitCifar100
+AnyMethod = FineTuning | Gpm | Trgp | TrgpPlus
+
+
+def preset(
+    stream: AnyStream,
+    method: MethodName,
+    *,
+    as_published: bool = False,
+    weights: tuple[float, ...] | None = None,
+    recency: float | None = None,
+    epochs: int | None = None,
+) -> Training:
+    """The training of a stream by a method with the published settings, or with some of them replaced.
+
+    >>> preset(PermutedMnist(tasks=3), "trgp+").method.weights
+    (1.2, 0.8)
+    """
+    if method not in METHODS:
+        raise ValueError(f"method {method!r}: there is {', '.join(METHODS)}")
+    if method != "trgp+" and (weights is not None or recency is not None):
+        raise ValueError(f"method {method!r} has no weights: weights and recency are TRGP+'s")
+    if method not in ("trgp", "trgp+") and as_published:
+        raise ValueError(f"method {method!r} as published is method {method!r}: only TRGP and TRGP+ depart from it")
+    cifar = isinstance(stream, SplitCifar100)
+    chosen: AnyMethod = (_cifar100 if cifar else _mnist)(method, as_published)
+    if epochs is not None:
+        chosen = replace(chosen, schedule=replace(chosen.schedule, epochs=epochs))
+    if isinstance(chosen, TrgpPlus) and weights is not None:
+        chosen = replace(chosen, weights=weights, trusted=len(weights))
+    if isinstance(chosen, TrgpPlus) and recency is not None:
+        chosen = replace(chosen, recency=recency)
+    if cifar:
+        network = SmallAlexNet(tasks=stream.tasks, classes=stream.classes)
+    else:
+        network = Perceptron((784, 100, 100, stream.classes))
+    return Training(stream, network, chosen)
+
+
+def stream_named(name: str, **settings: Any) -> AnyStream:
+    """A stream by its short name; settings that are None stay as they are.
+
+    >>> stream_named("smnist", tasks=3, test_images=None).names
+    ('0', '1', '2')
+    """
+    if name not in STREAMS:
+        raise ValueError(f"stream {name!r}: there is {', '.join(STREAMS)}")
+    return STREAMS[name](**{key: value for key, value in settings.items() if value is not None})
+
+
+def _mnist(method: MethodName, as_published: bool) -> AnyMethod:
+    schedule = Schedule(learning_rate=0.01, epochs=5, batch_size=10)
+    threshold = Threshold((0.95, 0.99, 0.99), growth=0.0)
+    published: dict[str, Any] = {"as_published": True, "norms": "shared", "latest_only_at": (2,)}
+    more = published if as_published else {}
+    if method == "sgd":
+        return FineTuning(schedule)
+    if method == "gpm":
+        return Gpm(schedule, threshold, samples=300)
+    kind = Trgp if method == "trgp" else TrgpPlus
+    return kind(schedule, threshold, samples=300, nearness=0.2, **more)
+
+
+def _cifar100(method: MethodName, as_published: bool) -> AnyMethod:
+    schedule = Schedule(learning_rate=0.01, epochs=200, batch_size=64, patience=6, factor=0.5, smallest=1e-5)
+    threshold, samples, own = Threshold(0.97, growth=0.003), (24, 100, 100, 125, 125), ("heads",)
+    more: dict[str, Any] = {"as_published": True, "norms": "shared"} if as_published else {}
+    if method == "sgd":
+        return FineTuning(schedule)
+    if method == "gpm":
+        return Gpm(schedule, threshold, samples, own)
+    kind = Trgp if method == "trgp" else TrgpPlus
+    return kind(schedule, threshold, samples, own, nearness=0.5, **more)

@@ -1,0 +1,74 @@
+"""Table 1 as a picture: ACC and BWT of every run, means with standard errors, and the paper's numbers."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ebbing.paper.record import write_atomically
+from ebbing.paper.table1 import PAPER, Protocol, Result
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_STYLE: dict[Any, Any] = {"font.size": 9, "axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False}
+_RUN, _MEAN, _PAPER = "#56B4E9", "#0072B2", "#D55E00"  # Okabe-Ito
+
+
+def plot(result: Result) -> Figure:
+    """A row of panels for each protocol with finished runs: accuracy on the left, backward transfer on the right."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    shown = [p for p in result.config.protocols if any(len(result.accuracy(p, m)) for m in p.methods)]
+    heights = [1 + len(protocol.methods) for protocol in shown] or [1]
+    with mpl.rc_context(_STYLE):
+        figure = Figure(figsize=(7.4, 0.9 + 0.27 * sum(heights)), layout="constrained")
+        rows = figure.subplots(max(len(shown), 1), 2, squeeze=False, gridspec_kw={"height_ratios": heights})
+        for (left, right), protocol in zip(rows, shown, strict=False):
+            _panel(left, result, protocol, 0)
+            _panel(right, result, protocol, 1)
+            title = f"{protocol.name} ({'shorter than published' if protocol.reduced else 'as published'})"
+            left.set_title(title, loc="left")
+            right.set_yticklabels([])
+        if not shown:
+            rows[0, 0].text(0.5, 0.5, "no run is finished yet", ha="center", va="center")
+        handles, labels = rows[0, 0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+    return figure
+
+
+def _panel(ax: Any, result: Result, protocol: Protocol, measure: int) -> None:
+    """measure: 0 for ACC, 1 for BWT."""
+    values_of = (result.accuracy, result.transfer)[measure]
+    labelled: set[str] = set()
+
+    def label(text: str) -> str | None:
+        return None if text in labelled else (labelled.add(text) or text)
+
+    for y, method in enumerate(protocol.methods):
+        values = values_of(protocol, method)
+        if len(values):
+            ax.plot(values, np.full(len(values), y), "o", color=_RUN, ms=4, label=label("one seed"))
+            error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0
+            ax.errorbar(values.mean(), y, xerr=error, fmt="|", color=_MEAN, ms=11, mew=2, label=label("mean"))
+        printed = PAPER[protocol.benchmark].get(method.removesuffix(" as published"))
+        if printed and not protocol.reduced:
+            ax.plot(printed[measure], y, "D", mfc="none", mec=_PAPER, ms=7, label=label("paper"))
+    ax.set_yticks(range(len(protocol.methods)), protocol.methods)
+    ax.set_ylim(len(protocol.methods) - 0.5, -0.5)
+    ax.set_xlabel(("ACC (%)", "BWT (percentage points)")[measure])
+    ax.grid(axis="x", color="0.9")
+    ax.set_axisbelow(True)
+
+
+def save(result: Result, folder: Path) -> None:
+    """table1.png and table1.svg."""
+    figure = plot(result)
+    for kind in ("png", "svg"):
+        content = io.BytesIO()
+        figure.savefig(content, format=kind, dpi=200)
+        write_atomically(folder / f"table1.{kind}", content.getvalue())

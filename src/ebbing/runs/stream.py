@@ -1,0 +1,89 @@
+"""A whole stream learnt in its usual order: the accuracy matrix, from the store as far as it is there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ebbing.learn.sequences import Training, tree
+from ebbing.learn.tasks import lessons
+from ebbing.runs.execute import Execution
+from ebbing.runs.store import Store
+from ebbing.validate import Array
+
+Report = Callable[[float, str], None]
+"""Told the share that is done, and how it goes."""
+
+
+@dataclass(frozen=True, eq=False)
+class StreamRun:
+    """What came out: A[t, i], the accuracy on task i after t tasks (t = 0: the initial network); NaN: not trained."""
+
+    seed: int
+    tasks: tuple[str, ...]
+    accuracies: Array  # (T+1, T)
+    trained: int  # tasks learnt by this call; the others were in the store
+
+    @property
+    def learnt(self) -> int:
+        """Tasks that have been learnt, one after the other, so far."""
+        rows = np.append(np.isfinite(self.accuracies).all(axis=1), False)
+        return int(np.argmin(rows)) - 1
+
+    @property
+    def finished(self) -> bool:
+        """Whether every task has been learnt."""
+        return self.learnt == len(self.tasks)
+
+
+def learn_streams(
+    training: Training,
+    tasks: Sequence[str],
+    seeds: Sequence[int],
+    store: Store,
+    *,
+    workers: int = 1,
+    cluster: str | None = None,
+    progress: Report | None = None,
+    stored_only: bool = False,
+) -> list[StreamRun]:
+    """One run for each seed. stored_only: train nothing, and take what the store has."""
+    nodes = [node for seed in seeds for node in tree([tasks], seed)]
+
+    def report(fraction: float) -> None:
+        if progress is not None:
+            progress(fraction, _words(execution, seeds, tasks))
+
+    execution = Execution(training, nodes, store, report)
+    to_do = {seed: sum(1 for place in execution.todo if place[0] == seed and place[1]) for seed in seeds}
+    if not stored_only:
+        execution.run(workers, cluster)
+        return [StreamRun(seed, tuple(tasks), _matrix(execution, seed, tasks), to_do[seed]) for seed in seeds]
+    return [StreamRun(seed, tuple(tasks), _matrix(execution, seed, tasks), 0) for seed in seeds]
+
+
+def _matrix(execution: Execution, seed: int, tasks: Sequence[str]) -> Array:
+    whole = lessons(tasks)
+    matrix = np.full((len(whole) + 1, len(whole)), np.nan)
+    for t in range(len(whole) + 1):
+        place = (seed, whole[:t])
+        errors = execution.errors.get(place)
+        if errors is None and place in execution.known:
+            errors = execution.known[place].errors  # stored, if without weights
+        if errors is not None:
+            matrix[t] = [1 - errors.get(str(lesson), np.nan) for lesson in whole]
+    return matrix
+
+
+def _words(execution: Execution, seeds: Sequence[int], tasks: Sequence[str]) -> str:
+    """How many tasks are learnt, and how well the network knows them now."""
+    parts = []
+    for seed in seeds:
+        run = StreamRun(seed, tuple(tasks), _matrix(execution, seed, tasks), 0)
+        if run.learnt > 0:
+            accuracy = run.accuracies[run.learnt, : run.learnt].mean()
+            who = f"seed {seed}: " if len(seeds) > 1 else ""
+            parts.append(f"{who}{run.learnt} of {len(tasks)} tasks, accuracy {accuracy:.1%}")
+    return "; ".join(parts) or "first task"

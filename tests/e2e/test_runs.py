@@ -1,0 +1,104 @@
+"""`ebbing runs`, the installed command, on a store that a real run has left."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ebbing.learn import FiveLayers, OwnTasks, Sgd, Training, tree
+from ebbing.runs import Store, execute
+
+COMMAND = Path(sys.executable).with_name("ebbing")
+ENVIRONMENT = {key: os.environ[key] for key in os.environ if key not in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TERM")}
+
+RANDOM = np.random.default_rng(0)
+DATA = {name: (RANDOM.random((6, 1, 28, 28)), RANDOM.integers(0, 2, (6, 1)).astype(float)) for name in ("x", "y")}
+TRAINING = Training(OwnTasks(DATA, DATA), FiveLayers(widths=(2, 3, 4, 5)), Sgd(epochs=1))
+NODES = [node for seed in (0, 1) for node in tree([("x", "y"), ("y",)], seed)]
+
+
+@pytest.fixture
+def store(tmp_path):
+    store = Store(tmp_path / "results" / "runs")
+    execute(TRAINING, NODES, store)
+    return store
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [COMMAND, "runs", *arguments], capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT, check=False
+        )
+
+    return run
+
+
+@pytest.fixture
+def answer(run):
+    """Standard output of a command that succeeds without a word on standard error."""
+
+    def answer(*arguments: str) -> str:
+        done = run(*arguments)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        return done.stdout
+
+    return answer
+
+
+def test_from_looking_to_cleaning(store, answer):
+    shown = answer()  # results/runs is where it looks
+    assert "FiveLayers" in shown
+    assert "Sgd" in shown
+    assert f"{store.size() / 1e6:.1f} MB in results/runs" in shown
+
+    text = answer("--json")
+    assert text.count("\n") == 1
+    content = json.loads(text)
+    assert list(content) == ["schema", "folder", "bytes", "freed", "groups"]
+    assert (content["schema"], content["folder"]) == ("ebbing.runs/1", "results/runs")
+    assert (content["bytes"], content["freed"]) == (store.size(), 0)
+    assert [group["entries"] for group in content["groups"]] == [4, 4]
+    settings = json.loads(json.dumps(TRAINING.describe()))
+    assert [group["settings"] for group in content["groups"]] == [settings | {"seed": seed} for seed in (0, 1)]
+
+    weights = sum(path.stat().st_size for path in store.folder.rglob("*.safetensors"))
+    assert weights > 0
+    cleaned = json.loads(answer("results/runs", "--clean", "weights", "--json"))
+    assert cleaned == content | {"bytes": content["bytes"] - weights, "freed": weights}
+    assert not list(store.folder.rglob("*.safetensors"))
+    errors, _ = execute(TRAINING, NODES, store)
+    assert len(errors) == len(NODES)
+
+    assert "nothing trained in results/runs" in answer("--clean", "all")
+    assert list(store.entries()) == []
+    assert json.loads(answer("--json"))["groups"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ((), "results/runs: no such folder; runs are kept in results/runs, or where --out was"),
+        (("elsewhere", "--json"), "elsewhere: no such folder"),
+        ((".", "--clean", "everything"), "clean='everything': give weights or all"),
+    ],
+)
+def test_bad_input_ends_with_one_line_and_status_2(run, arguments, said):
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"ebbing: {said}")
+    assert done.stderr.count("\n") == 1
+
+
+def test_damaged_entries_are_told_of_and_not_counted(store, run):
+    damaged = next(store.folder.rglob("*.json"))
+    damaged.write_text("{")
+    done = run("--json")
+    assert done.returncode == 0
+    assert sum(group["entries"] for group in json.loads(done.stdout)["groups"]) == len(NODES) - 1
+    assert f"{damaged.name} is damaged" in done.stderr
+    assert "Traceback" not in done.stderr

@@ -1,0 +1,133 @@
+"""A store of trained networks as people and programs read it."""
+
+import io
+import json
+
+import pytest
+from rich.console import Console
+
+from ebbing.printing_runs import print_runs, runs_json
+from ebbing.runs import Store
+
+
+def about(seed=0, epochs=600, path=("a#0",)):
+    return {
+        "tasks": {"kind": "DigitTasks", "train_images": 200, "identity": "mnist-123"},
+        "architecture": {"kind": "FiveLayers", "widths": [6, 16]},
+        "method": {"kind": "Sgd", "epochs": epochs, "batch_size": None, "version": 7},
+        "seed": seed,
+        "path": list(path),
+    }
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Two networks of seed 0, one of them with weights; one of seed 1; one of other epochs."""
+    store = Store(tmp_path / "runs")
+    what = (about(path=()), about(), about(seed=1), about(epochs=9))
+    for key, described in zip("0123", what, strict=True):
+        store.put(key * 64, {"a#0": 0.5}, 0.1, described, b"w" * 1000 if key == "0" else None)
+    return store
+
+
+def printed(content):
+    text = io.StringIO()
+    print_runs(content, Console(width=200, file=text))
+    return text.getvalue()
+
+
+def settings(**changes):
+    return {name: value for name, value in about(**changes).items() if name != "path"}
+
+
+def test_entries_are_counted_by_settings_and_seed(store):
+    content = runs_json(store.folder, None)
+    assert list(content) == ["folder", "bytes", "freed", "groups"]
+    assert (content["folder"], content["bytes"], content["freed"]) == (str(store.folder), store.size(), 0)
+    found = {(group["settings"]["seed"], group["settings"]["method"]["epochs"]): group for group in content["groups"]}
+    assert len(content["groups"]) == 3
+    assert found[0, 600] == {"settings": settings(), "entries": 2}
+    assert found[1, 600] == {"settings": settings(seed=1), "entries": 1}
+    assert found[0, 9] == {"settings": settings(epochs=9), "entries": 1}
+    assert json.loads(json.dumps(content)) == content
+
+
+def test_the_table_has_a_row_per_group(store):
+    text = printed(runs_json(store.folder, None))
+    lines = [line.split() for line in text.splitlines()]
+    row = ["DigitTasks", "train_images=200", "FiveLayers", "widths=[6,", "16]", "Sgd"]
+    assert [*row, "epochs=600", "0", "2"] in lines
+    assert [*row, "epochs=600", "1", "1"] in lines
+    assert [*row, "epochs=9", "0", "1"] in lines
+    for hidden in ("mnist-123", "version", "batch_size", "freed", "kind"):
+        assert hidden not in text
+    assert f"{store.size() / 1e6:.1f} MB in {store.folder}" in " ".join(text.split())
+
+
+def test_cleaning_weights_keeps_the_groups(store):
+    before = runs_json(store.folder, None)
+    content = runs_json(store.folder, "weights")
+    assert content["freed"] == 1000
+    assert content["bytes"] == before["bytes"] - 1000
+    assert content["groups"] == before["groups"]
+
+
+def test_cleaning_all_leaves_nothing(store):
+    size = store.size()
+    content = runs_json(store.folder, "all")
+    assert (content["freed"], content["bytes"], content["groups"]) == (size, 0, [])
+    text = " ".join(printed(content | {"freed": 2_500_000}).split())
+    assert text == f"nothing trained in {store.folder}, 2.5 MB freed"
+    assert " ".join(printed(runs_json(store.folder, None)).split()) == f"nothing trained in {store.folder}"
+
+
+def test_megabytes_are_millions_of_bytes(store):
+    content = runs_json(store.folder, None) | {"bytes": 12_340_000, "freed": 60_000}
+    assert f"12.3 MB in {store.folder}, 0.1 MB freed" in " ".join(printed(content).split())
+
+
+def test_data_of_ones_own_is_told_apart_by_the_start_of_its_hash(tmp_path):
+    store = Store(tmp_path)
+    for key, identity in (("0" * 64, "abcdef0123456789"), ("1" * 64, "9876543210fedcba")):
+        tasks = {"kind": "OwnTasks", "train_images": None, "identity": identity}
+        store.put(key, {}, None, about() | {"tasks": tasks}, None)
+    text = printed(runs_json(tmp_path, None))
+    assert "OwnTasks abcdef01 " in text
+    assert "OwnTasks 98765432 " in text
+
+
+def test_settings_in_brackets_are_no_markup(tmp_path):
+    Store(tmp_path).put("0" * 64, {}, None, about() | {"method": {"kind": "Mine", "note": "[red]x[/red]"}}, None)
+    assert "Mine note=[red]x[/red]" in printed(runs_json(tmp_path, None))
+
+
+def test_an_entry_that_says_nothing_of_itself_is_counted(tmp_path):
+    Store(tmp_path).put("0" * 64, {}, None, {}, None)
+    content = runs_json(tmp_path, None)
+    assert content["groups"] == [{"settings": {}, "entries": 1}]
+    assert "?" in printed(content)
+
+
+def test_damaged_entries_are_not_counted(store):
+    next(store.folder.glob("33/*.json")).write_text("{")
+    with pytest.warns(UserWarning, match="is damaged"):
+        assert len(runs_json(store.folder, None)["groups"]) == 2
+
+
+@pytest.mark.parametrize("clean", ["everything", "", "Weights", "none"])
+def test_what_else_to_clean_is_refused_and_nothing_goes(store, clean):
+    size = store.size()
+    with pytest.raises(ValueError, match=rf"clean={clean!r}: give weights or all"):
+        runs_json(store.folder, clean)
+    assert store.size() == size
+
+
+@pytest.mark.parametrize("make", [None, lambda path: path.write_text("a file")], ids=["missing", "file"])
+@pytest.mark.parametrize("clean", [None, "all"])
+def test_a_folder_that_is_none_is_refused(tmp_path, make, clean):
+    path = tmp_path / "runs"
+    if make:
+        make(path)
+    with pytest.raises(ValueError, match="runs: no such folder; runs are kept in results/runs, or where --out was"):
+        runs_json(path, clean)
+    assert path.exists() == bool(make)
