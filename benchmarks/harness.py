@@ -26,7 +26,7 @@ def seconds(work: Callable[[], object], repeat: int = 5) -> float:
 
 
 def at_least(what: str, ratio: float, target: float) -> Row:
-    return Row(what, f"{ratio:,.0f}x" if ratio >= 10 else f"{ratio:.2f}x", f">= {target:,.0f}x", bool(ratio >= target))
+    return Row(what, f"{ratio:,.0f}x" if ratio >= 10 else f"{ratio:.2f}x", f">= {target:,g}x", bool(ratio >= target))
 
 
 def at_most(what: str, value: float, target: float, unit: str = "") -> Row:

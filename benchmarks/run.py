@@ -7,10 +7,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import bench_linear
+import bench_networks
 import bench_order
 from harness import markdown
 
-SUITES = {"Linear tasks: theory and simulation": bench_linear, "Task orders": bench_order}
+SUITES = {
+    "Linear tasks: theory and simulation": bench_linear,
+    "Task orders": bench_order,
+    "Networks": bench_networks,
+}
 
 
 def main() -> None:

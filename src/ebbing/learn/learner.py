@@ -104,7 +104,7 @@ class Learner:
             parameters = [
                 parameter
                 for layer, chosen in zip(self.layers, trusted, strict=True)
-                for parameter in layer.start(chosen, explicit=self.method.explicit)
+                for parameter in layer.start(chosen, explicit=self.method.departs("strongest unprotected"))
             ]
             self.network.train()
             yield parameters + self._free_parameters()
@@ -143,8 +143,7 @@ class Learner:
             whole = torch.zeros_like(layer.module.weight) if gradient is None else gradient
             parts = whole.flatten(1).chunk(layer.groups)
             trusted.append([self._trusted_by(part, block) for part, block in zip(parts, layer.blocks, strict=True)])
-        # As published, no layer is scaled if the first is not (departure 3 of docs/methods.md).
-        return nobody if self.method.explicit and not any(trusted[0]) else trusted
+        return nobody if self.method.departs("first layer decides") and not any(trusted[0]) else trusted
 
     def _trusted_by(self, gradient: Tensor, block: Block) -> list[Trusted]:
         inside = []
@@ -157,7 +156,8 @@ class Learner:
     def _remember(self, inputs: Tensor) -> None:
         """Measure what the task just learnt uses of every layer's inputs, and protect it."""
         task = len(self.tasks) - 1
-        with self._as(task, shared=self.method.explicit), watching(self.layers) as seen, torch.no_grad():
+        shared = self.method.departs("shared weights measured")
+        with self._as(task, shared=shared), watching(self.layers) as seen, torch.no_grad():
             forward_for(self.network, task)(inputs)
         for number, (layer, samples) in enumerate(zip(self.layers, self._samples(), strict=True)):
             calls = [layer.inputs(given[:samples]) for given in seen.pop(layer.name)]
@@ -165,7 +165,7 @@ class Learner:
                 unused = block.basis.new_zeros(block.basis.shape[0], 1)  # if the network does without it for this task
                 R = torch.cat([call[b] for call in calls], dim=1) if calls else unused
                 growth = self.method.grow(number, task, block.basis, R)
-                block.protect(growth, leave_out_strongest=self.method.explicit)
+                block.protect(growth, leave_out_strongest=self.method.departs("strongest unprotected"))
 
     def _turned(self, data: Data, examples: Tensor) -> Data:
         """The data in the coordinates of the first layer, if that is all the network does with them.

@@ -11,17 +11,14 @@ computes the first convolution and its pooling together. They agree to rounding.
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass, field
 
 import torch
 from torch import nn
 from torch.nn import functional
 
+from ebbing.learn.seeding import seeded
 from ebbing.validate import count
-
-_SEEDING = threading.Lock()
-"""PyTorch initialises layers from a generator that all threads share (a Dask worker may have several)."""
 
 
 @dataclass(frozen=True)
@@ -43,16 +40,11 @@ class FiveLayers:
         >>> FiveLayers().build(seed=0)(torch.zeros(3, 1, 28, 28)).shape
         torch.Size([3, 1])
         """
-        return self._build(_Fused, seed)
+        return seeded(seed, lambda: _Fused(self.widths))
 
     def build_plainly(self, seed: int) -> nn.Module:
         """The reference: the same network, computed layer by layer."""
-        return self._build(_Plain, seed)
-
-    def _build(self, kind: type[_Plain], seed: int) -> nn.Module:
-        with _SEEDING, torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            return kind(self.widths)
+        return seeded(seed, lambda: _Plain(self.widths))
 
 
 class _Plain(nn.Module):

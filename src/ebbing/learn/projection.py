@@ -13,6 +13,8 @@ from ebbing.learn.schedule import Schedule
 from ebbing.learn.subspaces import Growth
 from ebbing.validate import count
 
+Departure = Literal["strongest unprotected", "shared weights measured", "first layer decides"]
+
 
 @dataclass(frozen=True)
 class Threshold:
@@ -54,8 +56,6 @@ class Projection(ABC):
     norms: Literal["own", "frozen", "shared"] = "own"
 
     version: ClassVar[int]
-    explicit: ClassVar[bool] = False
-    """Whether scaled projection is trained as it is written, not in its fast form."""
 
     def __post_init__(self) -> None:
         for value in self.samples if isinstance(self.samples, tuple) else (self.samples,):
@@ -64,6 +64,10 @@ class Projection(ABC):
             raise ValueError(f"own={self.own!r}: give a tuple of names, as ({self.own!r},)")
         if self.norms not in ("own", "frozen", "shared"):
             raise ValueError(f"norms={self.norms!r}: give own, frozen or shared")
+
+    def departs(self, departure: Departure) -> bool:
+        """Whether to do what the authors' code does where it departs from what is meant. See `Trgp`."""
+        return False
 
     @abstractmethod
     def grow(self, layer: int, task: int, M: Tensor, R: Tensor) -> Growth:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, get_args
 
 from torch import Tensor, nn
 
 from ebbing.learn.learner import Learner
-from ebbing.learn.projection import Projection
+from ebbing.learn.projection import Departure, Projection
 from ebbing.learn.subspaces import Growth, first, strongest
 from ebbing.validate import count
 
@@ -24,15 +24,17 @@ class Trgp(Projection):
 
     trusted: how many old tasks may be scaled at most. nearness: which share of the gradient's norm must lie in an old
     task's subspace for it to be trusted.
-    as_published: what the authors' code does, where it departs from what is meant (docs/methods.md): the strongest new
-    direction of every task is not protected, subspaces are measured with the shared weights instead of the task's, and
-    no layer is scaled if the first is not. latest_only_at: tasks (counted from 0) that may trust the latest one only,
-    as the authors' script for Permuted MNIST has it for task 2.
+
+    as_published: whether to do what the authors' code does where it departs from what is meant (docs/methods.md); or the
+    names of the departures: "strongest unprotected", the strongest new direction of every task is used but not
+    protected; "shared weights measured", subspaces are measured with the shared weights instead of the task's; "first
+    layer decides", no layer is scaled if the first is not. latest_only_at: tasks (counted from 0) that may trust the
+    latest one only, as the authors' script for Permuted MNIST has it for task 2.
     """
 
     trusted: int = 2
     nearness: float = 0.5
-    as_published: bool = False
+    as_published: bool | tuple[Departure, ...] = False
     latest_only_at: tuple[int, ...] = ()
 
     version: ClassVar[int] = 1
@@ -43,10 +45,13 @@ class Trgp(Projection):
         if not isinstance(self.nearness, int | float) or not 0 <= self.nearness <= 1:
             raise ValueError(f"nearness={self.nearness!r}: give a share between 0 and 1")
 
-    @property
-    def explicit(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """The fast form needs every subspace to be protected, which the published code does not do."""
-        return self.as_published
+        unknown = set(self.as_published) - set(get_args(Departure)) if isinstance(self.as_published, tuple) else set()
+        if unknown:
+            raise ValueError(f"as_published={self.as_published!r}: give True, False, or some of {get_args(Departure)}")
+
+    def departs(self, departure: Departure) -> bool:
+        """Whether this departure is among those wanted."""
+        return departure in self.as_published if isinstance(self.as_published, tuple) else self.as_published
 
     def start(self, network: nn.Module) -> Learner:
         """A learner that has learnt nothing yet."""
