@@ -25,8 +25,8 @@ class Trgp(Projection):
     trusted: how many old tasks may be scaled at most. nearness: which share of the gradient's norm must lie in an old
     task's subspace for it to be trusted.
 
-    as_published: whether to do what the authors' code does where it departs from what is meant (docs/methods.md); or the
-    names of the departures: "strongest unprotected", the strongest new direction of every task is used but not
+    as_published: whether to do what the authors' code does where it departs from what is meant (docs/methods.md); or
+    the names of the departures: "strongest unprotected", the strongest new direction of every task is used but not
     protected; "shared weights measured", subspaces are measured with the shared weights instead of the task's; "first
     layer decides", no layer is scaled if the first is not. latest_only_at: tasks (counted from 0) that may trust the
     latest one only, as the authors' script for Permuted MNIST has it for task 2.
