@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import cast
 
 import torch
@@ -45,6 +46,8 @@ def pair_of(data: Sample | Pair) -> Pair:
     inputs, labels = (data.train_inputs, data.train_labels) if isinstance(data, Sample) else data
     if len(inputs) != len(labels) or len(inputs) == 0:
         raise ValueError(f"{len(inputs)} inputs and {len(labels)} labels: give as many of both, at least one")
+    if not labels.is_floating_point() and labels.dtype != torch.int64:
+        raise ValueError(f"labels of type {labels.dtype}: give classes as torch.int64, yes or no as 1.0 or 0.0")
     return inputs, labels
 
 
@@ -61,13 +64,15 @@ def examples_of(data: Data, wanted: int, random: torch.Generator) -> Pair:
         inputs, labels = pair_of(cast(Sample | Pair, data))
         chosen = torch.randperm(len(inputs), generator=random)[:wanted]
         return inputs[chosen], labels[chosen]
+    if isinstance(data, Iterator):
+        raise ValueError("the data can be read only once, but every epoch reads them: give a list or a DataLoader")
     parts: list[Pair] = []
     for inputs, labels in data:
         parts.append((inputs, labels))
         if sum(len(part[0]) for part in parts) >= wanted:
             break
     if not parts:
-        raise ValueError("the data yields no batches (a generator can be read only once: give a list or a DataLoader)")
+        raise ValueError("the data yields no batches: give at least one")
     return torch.cat([part[0] for part in parts])[:wanted], torch.cat([part[1] for part in parts])[:wanted]
 
 
@@ -76,3 +81,14 @@ def forward_for(network: nn.Module, index: int) -> Callable[[Tensor], Tensor]:
     if "task" not in inspect.signature(network.forward).parameters:
         return network
     return lambda inputs: network(inputs, task=index)
+
+
+@contextmanager
+def modes_kept(network: nn.Module) -> Iterator[None]:
+    """Training or evaluation: at the end every module is as it was, also where some were not as the others."""
+    modes = [(module, module.training) for module in network.modules()]
+    try:
+        yield
+    finally:
+        for module, mode in modes:
+            module.training = mode

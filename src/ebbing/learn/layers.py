@@ -14,7 +14,9 @@ from fnmatch import fnmatchcase
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from torch.nn.parameter import is_lazy
 
+from ebbing.learn.batches import modes_kept
 from ebbing.learn.motion import Change, Explicit, Moving, Subspace, Trusted
 from ebbing.learn.subspaces import Growth
 
@@ -129,7 +131,7 @@ class Layer:
         rows, outputs = input.numel() // input.shape[-1], len(self.module.weight)
         if rows >= outputs and not moving.turned:
             return functional.linear(input, moving.effective(), self.module.bias)
-        result = moving.linear(input.reshape(rows, -1))
+        result = moving.linear(input.reshape(rows, input.shape[-1]))
         if self.module.bias is not None:
             result = result + self.module.bias
         return result if input.ndim == 2 else result.view(*input.shape[:-1], outputs)
@@ -163,17 +165,18 @@ def _padding(conv: nn.Conv2d) -> list[int]:
     return sides
 
 
-def find(network: nn.Module, own: Iterable[str]) -> tuple[list[Layer], list[str], list[str]]:
-    """The layers to protect, the names of normalizing values, and the names of values each task has for itself.
+def find(network: nn.Module, own: Iterable[str]) -> tuple[list[Layer], list[str], list[str], list[str]]:
+    """The layers to protect, and the names of normalizing values, of values within own, and of the layers' biases.
 
-    own: names (or patterns such as "heads.*") of modules of which each task has its own copy. Biases are always so.
-    Raises an error that names the first layer which cannot be handled.
+    own: names (or patterns such as "heads.*") of modules of which each task has its own copy. Biases are each task's
+    own as well. Raises an error that names the first layer which cannot be handled.
     """
     patterns = list(own)
     layers: list[Layer] = []
     norms: list[str] = []
     owned: list[str] = []
-    seen: dict[int, str] = {}
+    biases: list[str] = []
+    seen: dict[int, tuple[str, bool]] = {}  # by parameter: its module, and whether that is within own
     unused = set(patterns)
     for name, module in network.named_modules():
         matching = {pattern for pattern in patterns if _within(name, pattern)}
@@ -183,35 +186,53 @@ def find(network: nn.Module, own: Iterable[str]) -> tuple[list[Layer], list[str]
             value for value in values if value in dict(network.named_parameters()) | dict(network.named_buffers())
         ]
         trained = [key for key, value in module._parameters.items() if value is not None and value.requires_grad]
-        if matching:
-            owned += values
-            continue
-        if isinstance(module, NORMS):
+        _refuse_lazy(name, module)
+        if not matching and isinstance(module, NORMS):
             norms += values
             continue
         for key in trained:
-            other = seen.setdefault(id(module._parameters[key]), name)
-            if other != name:
+            other, other_matching = seen.setdefault(id(module._parameters[key]), (name, bool(matching)))
+            if other != name and not (matching and other_matching):
                 raise ValueError(
                     f"layers {other!r} and {name!r} share {key!r}: a weight with two kinds of inputs cannot be "
                     "protected; give each layer its own, or name both in own="
                 )
+        if matching:
+            owned += values
+            continue
         if not trained:
             continue
-        if type(module) not in (nn.Linear, nn.Conv2d) or "weight" not in module._parameters:
-            raise ValueError(
-                f"layer {name!r} is a {type(module).__name__}: only Linear and Conv2d can be protected; name it in "
-                "own= to give each task its own copy, or freeze it with requires_grad_(False)"
-            )
+        _refuse_others(name, module, trained)
         if "weight" in trained:
             layers.append(Layer(name, module))  # type: ignore[arg-type]
         if "bias" in trained:
-            owned.append(f"{name}.bias".lstrip("."))
+            biases.append(f"{name}.bias".lstrip("."))
     if unused:
         raise ValueError(f"own={sorted(unused)}: the network has no such module; it has {_names(network)}")
     if not layers:
         raise ValueError("the network has no Linear or Conv2d layer that can be protected")
-    return layers, norms, owned
+    return layers, norms, owned, biases
+
+
+def _refuse_lazy(name: str, module: nn.Module) -> None:
+    values = (*module._parameters.values(), *module._buffers.values())
+    if any(value is not None and is_lazy(value) for value in values):
+        raise ValueError(
+            f"layer {name!r} is a {type(module).__name__} without weights as yet: give the network a batch first"
+        )
+
+
+def _refuse_others(name: str, module: nn.Module, trained: list[str]) -> None:
+    if type(module) not in (nn.Linear, nn.Conv2d):
+        raise ValueError(
+            f"layer {name!r} is a {type(module).__name__}: only Linear and Conv2d can be protected; name it in "
+            "own= to give each task its own copy, or freeze it with requires_grad_(False)"
+        )
+    if "weight" not in module._parameters:
+        raise ValueError(
+            f"layer {name!r} computes its weight from {', '.join(trained)} (as weight_norm and pruning do), and such "
+            "a weight cannot be protected; name the layer in own= to give each task its own copy, or undo that"
+        )
 
 
 def _within(name: str, pattern: str) -> bool:
@@ -228,11 +249,52 @@ def watching(layers: list[Layer]) -> Iterator[dict[str, list[Tensor]]]:
     seen: dict[str, list[Tensor]] = {layer.name: [] for layer in layers}
 
     def hook(name: str) -> Callable[..., None]:
-        return lambda _module, inputs: seen[name].append(inputs[0].detach())
+        return lambda _module, inputs, named: seen[name].append((inputs or (named["input"],))[0].detach())
 
-    handles = [layer.module.register_forward_pre_hook(hook(layer.name)) for layer in layers]
+    handles = [layer.module.register_forward_pre_hook(hook(layer.name), with_kwargs=True) for layer in layers]
     try:
         yield seen
     finally:
         for handle in handles:
             handle.remove()
+
+
+@contextmanager
+def standing(network: nn.Module, names: Iterable[str]) -> Iterator[None]:
+    """Modules that stay in evaluation mode whatever mode the network is put into, so that their statistics stay."""
+    modules = [network.get_submodule(name) for name in names]
+    for module in modules:
+        module.eval()
+        module.train = lambda mode=True, module=module: module  # of the object: `network.train()` asks every module
+    try:
+        yield
+    finally:
+        for module in modules:
+            module.__dict__.pop("train", None)
+
+
+def takes_inputs_alone(forward: Callable[[Tensor], Tensor], network: nn.Module, layer: Layer, inputs: Tensor) -> bool:
+    """Whether a layer, in training, is given the network's inputs as they are, and nothing else uses them."""
+    module, moving = layer.module, layer.module.forward
+    leaf = inputs.detach().requires_grad_()
+    given, copy = [], leaf.clone()
+    buffers = [(buffer, buffer.clone()) for buffer in network.buffers()]
+
+    def cut(input: Tensor) -> Tensor:
+        given.append(input)
+        return moving(input.detach())
+
+    with modes_kept(network), torch.random.fork_rng([inputs.device] if inputs.is_cuda else []), torch.enable_grad():
+        try:
+            network.train()
+            module.forward = cut
+            outputs = forward(copy)
+        finally:
+            module.forward = moving
+            with torch.no_grad():
+                for buffer, before in buffers:
+                    buffer.copy_(before)
+        # Cut off at the layer, outputs still depend on the inputs if there is another way from the ones to the others.
+        another = outputs.requires_grad and torch.autograd.grad(outputs.sum(), leaf, allow_unused=True)[0] is not None
+    same = [x.shape == copy.shape and x.stride() == copy.stride() and x.data_ptr() == copy.data_ptr() for x in given]
+    return bool(same) and all(same) and not another

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -24,8 +24,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from ebbing.learn.batches import Data, Pair, batches_of, examples_of, forward_for, pair_of, validation_of
-from ebbing.learn.layers import Block, find, watching
+from ebbing.learn.batches import Data, Pair, batches_of, examples_of, forward_for, modes_kept, pair_of, validation_of
+from ebbing.learn.layers import Block, find, standing, takes_inputs_alone, watching
 from ebbing.learn.motion import Trusted
 from ebbing.learn.projection import Projection
 from ebbing.learn.schedule import Checkpoint, Watch, fit, loss_of
@@ -38,11 +38,12 @@ class Learner:
     def __init__(self, network: nn.Module, method: Projection) -> None:
         self.network, self.method = network, method
         self.tasks: list[str] = []
-        self.layers, self._norms, owned = find(network, method.own)
+        self.layers, self._norms, owned, biases = find(network, method.own)
         self._values = dict(network.named_parameters()) | dict(network.named_buffers())
-        self._fresh = {name: self._values[name].detach().clone() for name in owned if not name.endswith(".bias")}
-        self._own_names = owned + (self._norms if method.norms == "own" else [])
+        self._fresh = {name: self._values[name].detach().clone() for name in owned}  # biases go on from the last task's
+        self._own_names = owned + biases + (self._norms if method.norms == "own" else [])
         self._own: list[dict[str, Tensor]] = []
+        self._learning = False
         for setting, values in (("samples", method.samples), ("threshold", method.threshold.first)):
             if isinstance(values, tuple) and len(values) != len(self.layers):
                 names = ", ".join(layer.name for layer in self.layers)
@@ -91,37 +92,66 @@ class Learner:
         Yields what is to be trained, by any optimizer. At the end the task is remembered, by what its examples (inputs
         and labels, a few hundred) show. If the context is left by an exception, everything is as it was before.
         """
+        self._check_idle()
         if task in self.tasks:
             raise ValueError(f"task {task!r} has been learnt already; give it another name to learn it once more")
         inputs, labels = (self._here(part) for part in pair_of(examples))
         if not inputs.isfinite().all():
             raise ValueError(f"inputs of task {task!r} are not all finite: a NaN would spread into everything learnt")
-        before = {name: self._values[name].detach().clone() for name in (*self._own_names, *self._norms)}
-        training = self.network.training
+        undo = self._undoing()
+        self._learning = True
         try:
-            self._write(self._fresh)
-            trusted = self._trusted(inputs, labels)
-            parameters = [
-                parameter
-                for layer, chosen in zip(self.layers, trusted, strict=True)
-                for parameter in layer.start(chosen, explicit=self.method.departs("strongest unprotected"))
-            ]
-            self.network.train()
-            yield parameters + self._free_parameters()
-        except BaseException:
+            with modes_kept(self.network), self._norms_standing():
+                self._write(self._fresh)
+                trusted = self._trusted(inputs, labels)
+                parameters = [
+                    parameter
+                    for layer, chosen in zip(self.layers, trusted, strict=True)
+                    for parameter in layer.start(chosen, explicit=self.method.departs("strongest unprotected"))
+                ] + self._free_parameters()
+                self.network.train()
+                yield parameters
+            if not all(parameter.isfinite().all() for parameter in parameters):
+                raise FloatingPointError(f"weights after task {task!r} are not all finite; the task is not remembered")
             for layer in self.layers:
-                layer.stop()
-            self._write(before)
+                layer.finish()
+            own = {name: self._values[name].detach().clone() for name in self._own_names}
+            # Of ten heads, say, a task changes one: the others need no copy.
+            changed = (n for n, v in own.items() if n not in self._fresh or not torch.equal(v, self._fresh[n]))
+            self._own.append({name: own[name] for name in changed})
+            self.tasks.append(task)
+            self._remember(inputs)
+        except BaseException:
+            undo()
             raise
         finally:
-            self.network.train(training)
-        for layer in self.layers:
-            layer.finish()
-        own = {name: self._values[name].detach().clone() for name in self._own_names}
-        # Of ten heads, say, a task changes one: the others need no copy.
-        self._own.append({n: v for n, v in own.items() if n not in self._fresh or not torch.equal(v, self._fresh[n])})
-        self.tasks.append(task)
-        self._remember(inputs)
+            self._learning = False
+
+    def _undoing(self) -> Callable[[], None]:
+        """A function that makes everything as it is now."""
+        buffers = (name for name, _ in self.network.named_buffers())
+        names = dict.fromkeys((*self._own_names, *self._norms, *buffers))
+        values = {name: self._values[name].detach().clone() for name in names}
+        weights = [[weight.clone() for weight in layer.weights] for layer in self.layers]
+        bases = [[block.basis for block in layer.blocks] for layer in self.layers]
+        count = len(self.tasks)
+
+        def undo() -> None:
+            for layer, parts, old in zip(self.layers, weights, bases, strict=True):
+                layer.stop()
+                layer.set_weights(parts)
+                for block, basis in zip(layer.blocks, old, strict=True):
+                    block.basis = basis
+                    del block.subspaces[count:], block.changes[count:]
+            self._write(values)
+            del self.tasks[count:], self._own[count:]
+
+        return undo
+
+    def _norms_standing(self) -> AbstractContextManager[None]:
+        """After the first task frozen norms keep their running statistics, too."""
+        frozen = self.method.norms == "frozen" and bool(self.tasks)
+        return standing(self.network, {name.rpartition(".")[0] for name in self._norms} if frozen else ())
 
     def _free_parameters(self) -> list[nn.Parameter]:
         names = list(self._own_names)
@@ -179,12 +209,14 @@ class Learner:
         if inputs.ndim != 2 or inputs.shape[1] != layer.module.in_features:
             return data
         forward = forward_for(self.network, len(self.tasks))
+        if not takes_inputs_alone(forward, self.network, layer, examples):
+            return data
         self.network.eval()
         with torch.no_grad():
             expected = forward(examples)
             moving.turned = True
             found = forward(examples @ moving.rotation)
-        # Another way from the inputs to the outputs, past the first layer, would show here.
+        # A use of the inputs that has no gradient would show here.
         if not torch.allclose(found, expected, rtol=1e-3, atol=1e-3 * float(expected.abs().max())):
             moving.turned = False
             return data
@@ -198,6 +230,7 @@ class Learner:
 
     def outputs(self, task: str | None, inputs: Tensor) -> Tensor:
         """What the network says of inputs that belong to a task. None: as it stands, for a task not learnt yet."""
+        self._check_idle()
         number = None if task is None else self._number(task)
         forward = forward_for(self.network, len(self.tasks) if number is None else number)
         with self._as(number), torch.no_grad():
@@ -205,12 +238,16 @@ class Learner:
 
     def accuracy(self, task: str, data: Data) -> float:
         """Share of a task's examples that are classified rightly."""
+        self._check_idle()
         number, right, total = self._number(task), 0, 0
         forward = forward_for(self.network, number)
         with self._as(number), torch.no_grad():
             for inputs, labels in batches_of(data, self.method.schedule.test_batch_size, None, self._device)():
                 outputs = forward(inputs)
                 guesses = outputs.argmax(1) if labels.dtype == torch.int64 else (outputs > 0).to(labels.dtype)
+                if guesses.shape != labels.shape:
+                    shapes = f"{tuple(labels.shape)}, guesses {tuple(guesses.shape)}"
+                    raise ValueError(f"labels of shape {shapes}: give as many labels as there are guesses")
                 right, total = right + int((guesses == labels).sum()), total + labels.numel()
         if not total:
             raise ValueError("no examples: give at least one")
@@ -219,6 +256,7 @@ class Learner:
     @contextmanager
     def answering(self, task: str) -> Iterator[nn.Module]:
         """The network as it is for a task, in evaluation mode; as it was again at the end."""
+        self._check_idle()
         with self._as(self._number(task)):
             yield self.network
 
@@ -227,21 +265,24 @@ class Learner:
         """The network as it is for a task (None: one not learnt yet); shared: but for its changes of the weights."""
         weights = [[weight.clone() for weight in layer.weights] for layer in self.layers]
         before = {name: self._values[name].detach().clone() for name in self._own_names}
-        training = self.network.training
-        try:
-            if task is not None:
-                self._write(self._fresh | self._own[task])
-            if task is not None and not shared:
+        with modes_kept(self.network):
+            try:
+                if task is not None:
+                    self._write(self._fresh | self._own[task])
+                if task is not None and not shared:
+                    for layer, parts in zip(self.layers, weights, strict=True):
+                        together = zip(layer.blocks, parts, strict=True)
+                        layer.set_weights(block.effective(weight, task) for block, weight in together)
+                self.network.eval()
+                yield
+            finally:
                 for layer, parts in zip(self.layers, weights, strict=True):
-                    together = zip(layer.blocks, parts, strict=True)
-                    layer.set_weights(block.effective(weight, task) for block, weight in together)
-            self.network.eval()
-            yield
-        finally:
-            for layer, parts in zip(self.layers, weights, strict=True):
-                layer.set_weights(parts)
-            self._write(before)
-            self.network.train(training)
+                    layer.set_weights(parts)
+                self._write(before)
+
+    def _check_idle(self) -> None:
+        if self._learning:
+            raise RuntimeError("a task is being learnt: leave the context of task() before anything else is asked")
 
     def _number(self, task: str) -> int:
         if task not in self.tasks:
@@ -252,7 +293,8 @@ class Learner:
     # Saving
 
     def state(self) -> dict[str, Tensor]:
-        """Everything, as tensors by name."""
+        """Everything, as tensors by name, in memory of their own."""
+        self._check_idle()
         state = {f"network.{name}": value for name, value in self.network.state_dict().items()}
         state |= {f"fresh.{name}": value for name, value in self._fresh.items()}
         state["tasks"] = torch.tensor(list(json.dumps(self.tasks).encode()), dtype=torch.uint8)
@@ -261,10 +303,13 @@ class Learner:
         for layer in self.layers:
             for b, block in enumerate(layer.blocks):
                 state |= {f"layer.{layer.name}.{b}.{name}": value for name, value in block.state().items()}
-        return {name: value.detach().cpu().contiguous() for name, value in state.items()}
+        return {
+            name: value.detach().cpu().clone(memory_format=torch.contiguous_format) for name, value in state.items()
+        }
 
     def restore(self, state: dict[str, Tensor]) -> None:
         """Take over what `state` gave, of a learner of the same network and method."""
+        self._check_idle()
         try:
             here = {name: self._here(value) for name, value in state.items()}
             tasks = json.loads(bytes(state["tasks"].tolist()))
@@ -275,7 +320,12 @@ class Learner:
                 like = layer.weights[0]
                 states = [_part(here, f"layer.{layer.name}.{b}.") for b in range(len(layer.blocks))]
                 blocks.append([Block.from_state(state, len(tasks), like) for state in states])
-            self.network.load_state_dict(_part(here, "network."))
+            network = _part(here, "network.")
+            for name, value in self.network.state_dict().items():  # before anything is overwritten
+                given = network[name]
+                if (given.shape, given.dtype) != (value.shape, value.dtype):
+                    raise ValueError(f"{name} is {_kind(given)} there and {_kind(value)} here")
+            self.network.load_state_dict(network)
         except (KeyError, RuntimeError, ValueError) as fault:
             raise ValueError(f"not the state of a learner with this network and method: {fault}") from None
         self.tasks, self._fresh, self._own = tasks, fresh, own
@@ -312,6 +362,10 @@ class Learner:
         with torch.no_grad():
             for name, value in values.items():
                 self._values[name].copy_(value)
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"{tuple(tensor.shape)} of {tensor.dtype}"
 
 
 def _part(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

@@ -58,8 +58,9 @@ class Projection(ABC):
     version: ClassVar[int]
 
     def __post_init__(self) -> None:
-        for value in self.samples if isinstance(self.samples, tuple) else (self.samples,):
-            count("samples", value)
+        given = self.samples
+        samples = tuple(count("samples", v) for v in given) if isinstance(given, tuple) else count("samples", given)
+        object.__setattr__(self, "samples", samples)
         if isinstance(self.own, str):
             raise ValueError(f"own={self.own!r}: give a tuple of names, as ({self.own!r},)")
         if self.norms not in ("own", "frozen", "shared"):

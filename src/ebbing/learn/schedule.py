@@ -58,6 +58,11 @@ class Schedule:
             value = getattr(self, name)
             if not isinstance(value, int | float) or not 0 < value < top:
                 raise ValueError(f"{name}={value!r}: give a number between 0 and {top:g}")
+        if self.patience is not None and self.learning_rate < self.smallest:
+            raise ValueError(
+                f"learning_rate={self.learning_rate:g}, smallest={self.smallest:g}: with patience, learning ends below "
+                "the smallest rate and so would never begin; lower the smallest"
+            )
 
 
 def loss_of(outputs: Tensor, labels: Tensor) -> Tensor:
@@ -83,25 +88,24 @@ def fit(
     if schedule.patience is not None and validation is None:
         raise ValueError(f"patience={schedule.patience}: give validation data, or leave patience out")
     state = _State(schedule.learning_rate)
+    values = [*parameters, *network.buffers()]  # running statistics move with the parameters
     if checkpoint is not None and (saved := checkpoint.load()) is not None:
-        state.restore(saved, parameters, random)
+        state.restore(saved, values, random)
     saved_at = time.monotonic()
-    while state.epoch < schedule.epochs and state.rate >= schedule.smallest:
+    while state.epoch < schedule.epochs and (schedule.patience is None or state.rate >= schedule.smallest):
         network.train()
-        for inputs, labels in batches():
-            loss = loss_of(forward(inputs), labels)
-            gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
-            with torch.no_grad():
-                for parameter, gradient in zip(parameters, gradients, strict=True):
-                    if gradient is not None:  # None: another task's head, say
-                        parameter.add_(gradient, alpha=-state.rate)
+        if not _epoch(forward, parameters, batches(), state.rate):
+            raise ValueError(
+                f"the data yields no batches in epoch {state.epoch + 1} (a generator can be read only once: give a "
+                "list or a DataLoader)"
+            )
         state.epoch += 1
         if validation is not None and schedule.patience is not None:
-            state.judge(_loss(schedule, network, forward, validation), parameters, schedule)
+            state.judge(_loss(schedule, network, forward, validation), values, schedule)
         if watch is not None:
             watch(state.epoch / schedule.epochs, f"epoch {state.epoch} of at most {schedule.epochs}")
         if checkpoint is not None and time.monotonic() - saved_at > CHECKPOINT_EVERY:
-            checkpoint.save(state.content(parameters, random))
+            checkpoint.save(state.content(values, random))
             saved_at = time.monotonic()
     if any(not parameter.isfinite().all() for parameter in parameters):
         raise FloatingPointError(
@@ -109,50 +113,66 @@ def fit(
         )
     if state.best is not None:
         with torch.no_grad():
-            for parameter, best in zip(parameters, state.best, strict=True):
-                parameter.copy_(best)
+            for value, best in zip(values, state.best, strict=True):
+                value.copy_(best)
+
+
+def _epoch(
+    forward: Callable[[Tensor], Tensor],
+    parameters: list[nn.Parameter],
+    batches: Iterable[tuple[Tensor, Tensor]],
+    rate: float,
+) -> int:
+    """One step for each batch; how many there were."""
+    steps = 0
+    for inputs, labels in batches:
+        steps += 1
+        loss = loss_of(forward(inputs), labels)
+        gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
+        with torch.no_grad():
+            for parameter, gradient in zip(parameters, gradients, strict=True):
+                if gradient is not None:  # None: another task's head, say
+                    parameter.add_(gradient, alpha=-rate)
+    return steps
 
 
 class _State:
-    """All that changes while a task is learnt, but for the parameters."""
+    """All that changes while a task is learnt, but for the values (parameters and buffers)."""
 
     def __init__(self, rate: float) -> None:
         self.epoch, self.rate = 0, rate
         self.best: list[Tensor] | None = None
         self.best_loss, self.waited = float("inf"), 0
 
-    def judge(self, loss: float, parameters: list[nn.Parameter], schedule: Schedule) -> None:
+    def judge(self, loss: float, values: list[Tensor], schedule: Schedule) -> None:
         if loss < self.best_loss:
             self.best_loss, self.waited = loss, 0
-            self.best = [parameter.detach().clone() for parameter in parameters]
+            self.best = [value.detach().clone() for value in values]
             return
         self.waited += 1
         if self.waited >= (schedule.patience or 1):
             self.rate, self.waited = self.rate * schedule.factor, 0
 
-    def content(self, parameters: list[nn.Parameter], random: torch.Generator | None) -> dict[str, Tensor]:
+    def content(self, values: list[Tensor], random: torch.Generator | None) -> dict[str, Tensor]:
         numbers = torch.tensor([self.epoch, self.rate, self.best_loss, self.waited], dtype=torch.float64)
         content = {"numbers": numbers, "dropout": torch.get_rng_state()}
         if random is not None:
             content["shuffling"] = random.get_state()
-        content |= {f"now.{i}": parameter.detach().contiguous() for i, parameter in enumerate(parameters)}
+        content |= {f"now.{i}": value.detach().contiguous() for i, value in enumerate(values)}
         content |= {f"best.{i}": tensor.contiguous() for i, tensor in enumerate(self.best or [])}
         return content
 
-    def restore(
-        self, content: dict[str, Tensor], parameters: list[nn.Parameter], random: torch.Generator | None
-    ) -> None:
+    def restore(self, content: dict[str, Tensor], values: list[Tensor], random: torch.Generator | None) -> None:
         epoch, rate, best_loss, waited = content["numbers"].tolist()
         self.epoch, self.rate, self.best_loss, self.waited = int(epoch), rate, best_loss, int(waited)
         torch.set_rng_state(content["dropout"])
         if random is not None:
             random.set_state(content["shuffling"])
         with torch.no_grad():
-            for i, parameter in enumerate(parameters):
-                parameter.copy_(content[f"now.{i}"])
+            for i, value in enumerate(values):
+                value.copy_(content[f"now.{i}"])
         if "best.0" in content:
-            device = parameters[0].device
-            self.best = [content[f"best.{i}"].to(device) for i in range(len(parameters))]
+            self.best = [content[f"best.{i}"].to(value.device) for i, value in enumerate(values)]
 
 
 @torch.no_grad()

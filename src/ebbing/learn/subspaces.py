@@ -37,9 +37,13 @@ def spectrum(R: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def first(R: Tensor, threshold: float) -> Growth:
-    """The leading directions whose energies add up to less than the threshold; the one that crosses it is left out."""
+    """The leading directions whose energies add up to less than the threshold; the one that crosses it is left out.
+
+    A threshold of 1 is for all directions there are: rounding would decide on the last ones otherwise.
+    """
     vectors, energies = spectrum(R.double())
-    rank = int((_shares(energies, energies.sum()).cumsum(0) < threshold).sum())
+    shares = _shares(energies, energies.sum())
+    rank = int((((shares.cumsum(0) < threshold) | (threshold >= 1)) & (shares > NEGLIGIBLE)).sum())
     return Growth(vectors[:, :rank], torch.arange(rank))
 
 

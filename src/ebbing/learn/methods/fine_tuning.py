@@ -13,7 +13,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from ebbing.learn.batches import Data, batches_of, forward_for, validation_of
+from ebbing.learn.batches import Data, batches_of, forward_for, modes_kept, validation_of
 from ebbing.learn.schedule import Checkpoint, Schedule, Watch, fit
 
 
@@ -47,6 +47,8 @@ class Unprotected:
         watch: Watch | None = None,
     ) -> None:
         """Learn a task by the schedule; `data` as for `Learner.learn`."""
+        if task in self.tasks:
+            raise ValueError(f"task {task!r} has been learnt already; give it another name to learn it once more")
         random = random if random is not None else torch.Generator().manual_seed(0)
         parameters = [parameter for parameter in self.network.parameters() if parameter.requires_grad]
         device = parameters[0].device
@@ -66,16 +68,19 @@ class Unprotected:
 
     def outputs(self, task: str | None, inputs: Tensor) -> Tensor:
         """What the network says of inputs that belong to a task. None: a task not learnt yet."""
+        if task is not None and task not in self.tasks:
+            raise ValueError(f"task {task!r} is unknown: learnt are {', '.join(map(repr, self.tasks)) or 'none yet'}")
         forward = forward_for(self.network, len(self.tasks) if task is None else self.tasks.index(task))
         device = next(self.network.parameters()).device
-        self.network.eval()
-        with torch.no_grad():
+        with modes_kept(self.network), torch.no_grad():
+            self.network.eval()
             return torch.cat([forward(batch.to(device)) for batch in inputs.split(self.schedule.test_batch_size)])
 
     def state(self) -> dict[str, Tensor]:
         """The network's weights and the names of the tasks."""
         names = torch.tensor(list(json.dumps(self.tasks).encode()), dtype=torch.uint8)
-        return {f"network.{name}": value.cpu() for name, value in self.network.state_dict().items()} | {"tasks": names}
+        network = self.network.state_dict()
+        return {f"network.{name}": value.detach().cpu().clone() for name, value in network.items()} | {"tasks": names}
 
     def restore(self, state: dict[str, Tensor]) -> None:
         """Take over what `state` gave."""

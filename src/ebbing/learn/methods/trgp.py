@@ -41,10 +41,9 @@ class Trgp(Projection):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        count("trusted", self.trusted)
+        object.__setattr__(self, "trusted", count("trusted", self.trusted))
         if not isinstance(self.nearness, int | float) or not 0 <= self.nearness <= 1:
             raise ValueError(f"nearness={self.nearness!r}: give a share between 0 and 1")
-
         unknown = set(self.as_published) - set(get_args(Departure)) if isinstance(self.as_published, tuple) else set()
         if unknown:
             raise ValueError(f"as_published={self.as_published!r}: give True, False, or some of {get_args(Departure)}")

@@ -1,0 +1,92 @@
+"""`ebbing train`, the installed command, on real MNIST: learn, be interrupted, go on, look."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+COMMAND = Path(sys.executable).with_name("ebbing")
+SMALL = ("--stream", "smnist", "--tasks", "3", "--images", "600", "--epochs", "2")
+ENVIRONMENT = {key: os.environ[key] for key in os.environ if key not in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TERM")}
+
+
+def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [COMMAND, "train", *arguments], cwd=folder, env=ENVIRONMENT, stdout=pipe, stderr=pipe, text=True
+    )
+
+
+def run(folder: Path, *arguments: str) -> tuple[int, str, str]:
+    process = start(folder, *arguments)
+    out, err = process.communicate()
+    return process.returncode, out, err
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.glob("results/runs/??/*"))}
+
+
+def test_learn_look_and_ask_again(tmp_path):
+    status, out, err = run(tmp_path, *SMALL, "--method", "trgp+")
+    assert (status, err) == (0, "")  # quiet when not on a terminal
+    assert "average accuracy ACC" in out
+    assert "3 of 3 tasks learnt now" in out
+    kept = files(tmp_path)
+
+    status, out, err = run(tmp_path, *SMALL, "--method", "trgp+", "--json")
+    assert (status, err) == (0, "")
+    content = json.loads(out)
+    matrix = np.array(content["accuracies"])
+    assert content["schema"] == "ebbing.train/1"
+    assert content["trained"] == 0
+    assert matrix.shape == (4, 3)
+    assert content["average_accuracy"] == pytest.approx(matrix[-1].mean())
+    assert content["backward_transfer"] == pytest.approx(np.mean([matrix[-1, i] - matrix[i + 1, i] for i in range(2)]))
+    assert (np.diag(matrix[1:]) > 0.6).all()  # it does learn
+    assert files(tmp_path) == kept
+
+
+def test_killed_and_started_again_it_ends_with_the_same_bytes(tmp_path):
+    whole, interrupted = tmp_path / "whole", tmp_path / "interrupted"
+    whole.mkdir()
+    interrupted.mkdir()
+    assert run(whole, *SMALL, "--method", "trgp")[0] == 0
+    process = start(interrupted, *SMALL, "--method", "trgp")
+    while not list(interrupted.glob("results/runs/??/*.json")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    status, out, _ = run(interrupted, *SMALL, "--method", "trgp", "--json")
+    assert status == 0
+    assert {n: c for n, c in files(interrupted).items() if not n.endswith(".unfinished")} == files(whole)
+    assert json.loads(out)["trained"] <= 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (("--stream", "imagenet"), "stream 'imagenet': there is pmnist, rmnist, smnist, cifar100"),
+        (("--method", "adam"), "method 'adam': there is sgd, gpm, trgp, trgp+"),
+        (("--weights", "a,b"), "weights='a,b': give numbers separated by commas"),
+        (("--weights", "0.8,1.2"), "let them decrease"),
+        (("--tasks", "0"), "tasks=0"),
+        (("--images", "70000"), "MNIST has 60,000"),
+        (("--seed", "-1"), "seed=-1"),
+        (("--method", "gpm", "--as-published"), "only TRGP and TRGP+ depart"),
+        (("--epochs", "0"), "epochs=0"),
+    ],
+)
+def test_bad_settings_are_refused_in_one_line(tmp_path, arguments, complaint):
+    status, out, err = run(tmp_path, *arguments)
+    assert (status, out) == (2, "")
+    assert complaint in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "results").exists()
