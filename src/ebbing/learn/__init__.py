@@ -1,30 +1,45 @@
 """Networks that learn tasks one after another, and their measured error matrices. PyTorch starts here."""
 
-from ebbing.learn.methods import Sgd
+from ebbing.learn.learner import Learner
+from ebbing.learn.methods import FineTuning, Gpm, Sgd, Trgp, TrgpPlus
 from ebbing.learn.network import FiveLayers
 from ebbing.learn.own_tasks import OwnTasks
+from ebbing.learn.presets import preset
+from ebbing.learn.projection import Threshold
+from ebbing.learn.schedule import Schedule
 from ebbing.learn.sequences import Node, Outcome, Training, error_matrix, train, train_plainly, tree
 from ebbing.learn.streams import STREAMS, PermutedMnist, RotatedMnist, SplitCifar100, SplitMnist, Stream
+from ebbing.learn.table1_networks import Perceptron, SmallAlexNet
 from ebbing.learn.tasks import DigitTasks, Lesson, Sample, lessons
 
 __all__ = [
     "STREAMS",
     "DigitTasks",
+    "FineTuning",
     "FiveLayers",
+    "Gpm",
+    "Learner",
     "Lesson",
     "Node",
     "Outcome",
     "OwnTasks",
+    "Perceptron",
     "PermutedMnist",
     "RotatedMnist",
     "Sample",
+    "Schedule",
     "Sgd",
+    "SmallAlexNet",
     "SplitCifar100",
     "SplitMnist",
     "Stream",
+    "Threshold",
     "Training",
+    "Trgp",
+    "TrgpPlus",
     "error_matrix",
     "lessons",
+    "preset",
     "train",
     "train_plainly",
     "tree",

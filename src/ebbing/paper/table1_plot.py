@@ -44,6 +44,7 @@ def plot(result: Result) -> Figure:
 def _panel(ax: Any, result: Result, protocol: Protocol, measure: int) -> None:
     """measure: 0 for ACC, 1 for BWT."""
     values_of = (result.accuracy, result.transfer)[measure]
+    low, high = _range(result, protocol, measure)
     labelled: set[str] = set()
 
     def label(text: str) -> str | None:
@@ -51,7 +52,9 @@ def _panel(ax: Any, result: Result, protocol: Protocol, measure: int) -> None:
 
     for y, method in enumerate(protocol.methods):
         values = values_of(protocol, method)
-        if len(values):
+        if len(values) and values.mean() < low:
+            ax.text(low, y, f"  \N{LEFTWARDS ARROW} {values.mean():.1f}", color=_MEAN, va="center", fontsize=8)
+        elif len(values):
             ax.plot(values, np.full(len(values), y), "o", color=_RUN, ms=4, label=label("one seed"))
             error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0
             ax.errorbar(values.mean(), y, xerr=error, fmt="|", color=_MEAN, ms=11, mew=2, label=label("mean"))
@@ -59,10 +62,24 @@ def _panel(ax: Any, result: Result, protocol: Protocol, measure: int) -> None:
         if printed and not protocol.reduced:
             ax.plot(printed[measure], y, "D", mfc="none", mec=_PAPER, ms=7, label=label("paper"))
     ax.set_yticks(range(len(protocol.methods)), protocol.methods)
+    ax.set_xlim(low, high)
     ax.set_ylim(len(protocol.methods) - 0.5, -0.5)
     ax.set_xlabel(("ACC (%)", "BWT (percentage points)")[measure])
     ax.grid(axis="x", color="0.9")
     ax.set_axisbelow(True)
+
+
+def _range(result: Result, protocol: Protocol, measure: int) -> tuple[float, float]:
+    """Around TRGP's relatives: the others may be so far off that nothing could be told apart."""
+    values_of = (result.accuracy, result.transfer)[measure]
+    near = [m for m in protocol.methods if m.startswith("TRGP") and len(values_of(protocol, m))] or protocol.methods
+    values = [float(value) for method in near for value in values_of(protocol, method)]
+    if not protocol.reduced:
+        values += [printed[measure] for printed in PAPER[protocol.benchmark].values()]
+    if not values:
+        return 0.0, 1.0
+    margin = 0.08 * (max(values) - min(values)) or 1.0
+    return min(values) - margin, max(values) + margin
 
 
 def save(result: Result, folder: Path) -> None:
