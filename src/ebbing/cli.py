@@ -193,6 +193,7 @@ def train(
     weights: Annotated[str | None, typer.Option(help="TRGP+: weights, the most recent task first: 1.2,0.8.")] = None,
     recency: Annotated[float | None, typer.Option(help="TRGP+: r, for weights from the theory.")] = None,
     as_published: Annotated[bool, typer.Option("--as-published", help="TRGP as its authors' code has it.")] = False,
+    device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu",
     out: Annotated[Path, typer.Option(help="Folder whose runs/ keeps what is trained.")] = Path("results"),
     as_json: AsJson = False,
 ) -> None:
@@ -215,8 +216,9 @@ def train(
         recency=recency,
         epochs=epochs,
     )
+    names, store = training.tasks.names, Store(out / "runs")  # type: ignore[attr-defined]
     with progress_bar("learning") as report:
-        (run,) = learn_streams(training, training.tasks.names, [seed], Store(out / "runs"), progress=report)  # type: ignore[attr-defined]
+        (run,) = learn_streams(training, names, [seed], store, device=device, progress=report)
     if as_json:
         print(to_json("train", printing_train.train_json(run, training)))
     else:

@@ -94,9 +94,9 @@ def trained(monkeypatch):
     """The nodes that are trained in this process, as they come: (seed, lessons)."""
     done, train = [], pools.train
 
-    def noting(training, node, *more):
+    def noting(training, node, *more, **settings):
         done.append((node.seed, *map(str, node.path)))
-        return train(training, node, *more)
+        return train(training, node, *more, **settings)
 
     monkeypatch.setattr(pools, "train", noting)
     return done
@@ -174,10 +174,10 @@ def test_progress_goes_from_what_is_there_to_1(store, trained):
 def test_an_error_in_training_keeps_what_was_done(whole, store, trained, monkeypatch):
     noting = pools.train
 
-    def failing(*arguments):
+    def failing(*arguments, **settings):
         if len(trained) == 5:
             raise RuntimeError("something broke")
-        return noting(*arguments)
+        return noting(*arguments, **settings)
 
     with monkeypatch.context() as patch:
         patch.setattr(pools, "train", failing)
@@ -551,13 +551,13 @@ def main(folder: str, workers: str, stop: str, count: str) -> None:
     where = {"train": (pools, "train"), "fsync": (os, "fsync"), "replace": (os, "replace")}[stop]
     real = getattr(*where)
 
-    def stopping(*arguments):
+    def stopping(*arguments, **settings):
         nonlocal calls
         calls += 1
         if calls == int(count):
             Path(folder, "here").touch()
             time.sleep(300)
-        return real(*arguments)
+        return real(*arguments, **settings)
 
     if int(count):
         setattr(*where, stopping)
@@ -659,3 +659,10 @@ def test_worker_processes_end_with_a_killed_caller(tmp_path):
         assert process.returncode == -signal.SIGKILL
     finally:
         kill_all(process)
+
+
+@pytest.mark.parametrize("name", ["potato", "cuda:99"])
+def test_a_device_that_is_not_there_is_refused_before_training(store, trained, name):
+    with pytest.raises(ValueError, match=f"device='{name}': not usable here"):
+        execute(TRAINING, NODES, store, device=name)
+    assert trained == []

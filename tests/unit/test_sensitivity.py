@@ -168,6 +168,7 @@ def test_verdicts_hold_where_they_should():
         ("a", {"5": 0.2}, 1),  # does not fall at the end
         ("b", {"3": 0.05}, 2),
         ("b", {"3": [0.0, 0.1, 0.35]}, 2),  # higher on average, within noise
+        ("b", {"3": [0.11, 0.14, 0.11]}, 2),  # higher in every seed, and even so p = 0.09
         ("d", {"A A B B": 0.1}, 3),
     ],
 )

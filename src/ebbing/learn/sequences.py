@@ -155,22 +155,24 @@ def train(
     training: Training,
     node: Node,
     parent_weights: bytes | None,
+    *,
     checkpoint: Checkpoint | None = None,
     watch: Watch | None = None,
+    device: str = "cpu",
 ) -> Outcome:
-    """Train one node on one thread, and test it. With a checkpoint, interrupted training goes on where it was."""
+    """Train one node on one thread (or a GPU), and test it. With a checkpoint, interrupted training goes on."""
     with one_thread():
-        learner = _learner(training, node.seed)
+        learner = _learner(training, node.seed, device)
         if parent_weights is not None:
             learner.restore(load(parent_weights))
         fit = None
         if node.path:
-            sample = training.tasks.sample(node.path[-1], node.seed)
+            sample = training.tasks.sample(node.path[-1], node.seed).to(device)
             _learn(learner, node.path, sample, node.seed, checkpoint=checkpoint, watch=watch)
             fit = _error(learner, node.path[-1], sample.train_inputs, sample.train_labels)
         errors = {}
         for lesson in node.tested:
-            sample = training.tasks.sample(lesson, node.seed)
+            sample = training.tasks.sample(lesson, node.seed).to(device)
             errors[str(lesson)] = _error(learner, lesson, sample.test_inputs, sample.test_labels)
         return Outcome(errors, fit, save({name: tensor.contiguous() for name, tensor in learner.state().items()}))
 
@@ -191,8 +193,24 @@ def train_plainly(training: Training, sequence: Sequence[str], seed: int) -> tup
     return np.array(matrix), fits
 
 
-def _learner(training: Training, seed: int) -> Learner:
-    network = training.architecture.build(_number(seed, "initial network"))
+def usable_device(name: str) -> str:
+    """The name of a device that is there, or a clear error.
+
+    >>> usable_device("cpu")
+    'cpu'
+    """
+    try:
+        torch.empty(0, device=name)
+    except (RuntimeError, AssertionError, ValueError) as fault:
+        reason = str(fault).splitlines()[0]
+        raise ValueError(
+            f"device={name!r}: not usable here ({reason}); give cpu, or cuda where there is a GPU"
+        ) from None
+    return name
+
+
+def _learner(training: Training, seed: int, device: str = "cpu") -> Learner:
+    network = training.architecture.build(_number(seed, "initial network")).to(device)
     start = getattr(training.method, "start", None)
     return _Plain(network, training.method) if start is None else start(network)
 
@@ -215,7 +233,7 @@ def _learn(
 
 def _error(learner: Learner, lesson: Lesson, inputs: Tensor, labels: Tensor) -> float:
     task = str(lesson) if str(lesson) in learner.tasks else None
-    return error(learner.outputs(task, inputs), labels.to(inputs.device))
+    return error(learner.outputs(task, inputs), labels)
 
 
 class _Plain:

@@ -49,6 +49,11 @@ class Sample:
     validation_inputs: torch.Tensor | None = None
     validation_labels: torch.Tensor | None = None
 
+    def to(self, device: torch.device | str) -> Sample:
+        """The same on another device."""
+        parts = {name: None if part is None else part.to(device) for name, part in vars(self).items()}
+        return Sample(**parts)  # type: ignore[arg-type]
+
 
 class Tasks(Protocol):
     """Where samples come from. `identity` stands for all the data behind them: it enters the key of every result.

@@ -36,8 +36,8 @@ class Pool(Protocol):
 class _Here:
     """This process, one node at a time; the latest first, so that few weights are waiting."""
 
-    def __init__(self, training: Training, watch: Watch | None) -> None:
-        self._training, self._watch = training, watch
+    def __init__(self, training: Training, device: str, watch: Watch | None) -> None:
+        self._training, self._device, self._watch = training, device, watch
         self._calls: list[tuple[Future, Node, bytes | None, Checkpoint]] = []
 
     def submit(self, node: Node, parent: bytes | None, checkpoint: Checkpoint) -> Future:
@@ -46,18 +46,20 @@ class _Here:
 
     def wait(self, futures: list[Future]) -> list[Future]:
         future, node, parent, checkpoint = self._calls.pop()
-        future.set_result(train(self._training, node, parent, checkpoint, self._watch))
+        future.set_result(
+            train(self._training, node, parent, checkpoint=checkpoint, watch=self._watch, device=self._device)
+        )
         return [future]
 
 
 class _Processes:
     """Local worker processes. Each is given the training when it starts."""
 
-    def __init__(self, pool: ProcessPoolExecutor) -> None:
-        self._pool = pool
+    def __init__(self, pool: ProcessPoolExecutor, device: str) -> None:
+        self._pool, self._device = pool, device
 
     def submit(self, node: Node, parent: bytes | None, checkpoint: Checkpoint) -> Future:
-        return self._pool.submit(_train_given, node, parent, checkpoint)
+        return self._pool.submit(_train_given, node, parent, checkpoint, self._device)
 
     def wait(self, futures: list[Future]) -> list[Future]:
         return list(wait(futures, return_when=FIRST_COMPLETED).done)
@@ -70,17 +72,17 @@ class _Dask:
     the scheduler makes it again.
     """
 
-    def __init__(self, client: Any, training: Training) -> None:
-        self._client, self._told = client, False
+    def __init__(self, client: Any, training: Training, device: str) -> None:
+        self._client, self._device, self._told = client, device, False
         self._training = self._submit(_itself, training)
 
     def submit(self, node: Node, parent: bytes | None, checkpoint: Checkpoint) -> Any:
-        return self._submit(train, self._training, node, parent)
+        return self._submit(train, self._training, node, parent, device=self._device)
 
-    def _submit(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    def _submit(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         with warnings.catch_warnings():  # data and weights travel with the work, that is the plan
             warnings.filterwarnings("ignore", message="Sending large graph")
-            return self._client.submit(function, *arguments, pure=False, retries=3)
+            return self._client.submit(function, *arguments, pure=False, retries=3, **named)
 
     def wait(self, futures: list[Any]) -> list[Any]:
         import distributed
@@ -109,22 +111,24 @@ class _Dask:
 
 
 @contextmanager
-def pool(training: Training, workers: int, cluster: str | None, watch: Watch | None = None) -> Iterator[Pool]:
+def pool(
+    training: Training, workers: int, cluster: str | None, device: str = "cpu", watch: Watch | None = None
+) -> Iterator[Pool]:
     """This process for one worker, else others; or, if an address is given, a cluster. Only this process is watched."""
     if cluster is not None:
         from distributed import Client
 
         _reach(cluster)
         with Client(cluster, timeout="20s") as client:
-            yield _Dask(client, training)
+            yield _Dask(client, training, device)
     elif workers == 1:
-        yield _Here(training, watch)
+        yield _Here(training, device, watch)
     else:
         # Fresh processes: forking one in which PyTorch has started its threads may hang.
         context = multiprocessing.get_context("spawn")
         processes = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(_packed(training),))
         try:
-            yield _Processes(processes)
+            yield _Processes(processes, device)
         finally:
             processes.shutdown(wait=False, cancel_futures=True)
 
@@ -161,8 +165,8 @@ def _unpacked() -> Training:
     return pickle.loads(_given)
 
 
-def _train_given(node: Node, parent: bytes | None, checkpoint: Checkpoint) -> Outcome:
-    return train(_unpacked(), node, parent, checkpoint)
+def _train_given(node: Node, parent: bytes | None, checkpoint: Checkpoint, device: str) -> Outcome:
+    return train(_unpacked(), node, parent, checkpoint=checkpoint, device=device)
 
 
 def _end_with_caller() -> None:

@@ -46,6 +46,7 @@ def learn_streams(
     *,
     workers: int = 1,
     cluster: str | None = None,
+    device: str = "cpu",
     progress: Report | None = None,
     stored_only: bool = False,
 ) -> list[StreamRun]:
@@ -59,7 +60,7 @@ def learn_streams(
     execution = Execution(training, nodes, store, report)
     to_do = {seed: sum(1 for place in execution.todo if place[0] == seed and place[1]) for seed in seeds}
     if not stored_only:
-        execution.run(workers, cluster)
+        execution.run(workers, cluster, device)
         return [StreamRun(seed, tuple(tasks), _matrix(execution, seed, tasks), to_do[seed]) for seed in seeds]
     return [StreamRun(seed, tuple(tasks), _matrix(execution, seed, tasks), 0) for seed in seeds]
 

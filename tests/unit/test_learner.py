@@ -1,0 +1,697 @@
+"""Learners: what they learn, what stays, what is refused, and that nothing happens by halves."""
+
+import copy
+import json
+import re
+
+import pytest
+import torch
+from safetensors.torch import load, save
+from torch import nn
+from torch.nn import functional
+from torch.utils.data import DataLoader, TensorDataset
+
+from ebbing.learn.layers import Block, Layer
+from ebbing.learn.learner import Learner
+from ebbing.learn.methods import FineTuning, Gpm, Trgp, TrgpPlus
+from ebbing.learn.projection import Threshold
+from ebbing.learn.schedule import Schedule
+from ebbing.learn.tasks import Sample
+
+SIZE, CLASSES = 30, 3
+SCHEDULE = Schedule(0.3, epochs=4, batch_size=6)
+SETTINGS = {"schedule": SCHEDULE, "threshold": Threshold(0.9), "samples": 20}
+METHODS = [
+    Gpm(**SETTINGS),
+    Trgp(**SETTINGS, nearness=0.1),
+    TrgpPlus(**SETTINGS, nearness=0.1),
+    Trgp(**SETTINGS, nearness=0.1, as_published=True),
+]
+IDS = ["gpm", "trgp", "trgp+", "as published"]
+
+
+def data(seed, rows=24, size=SIZE, dtype=torch.float32):
+    """Inputs around one centre for each class."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.randint(0, CLASSES, (rows,), generator=generator)
+    centres = torch.randn(CLASSES, size, generator=generator)
+    return (centres[labels] + 0.3 * torch.randn(rows, size, generator=generator)).to(dtype), labels
+
+
+def perceptron(seed=0, dtype=torch.float32, norm=None, drop=0.0):
+    torch.manual_seed(seed)
+    norm = nn.Identity() if norm is None else norm
+    hidden = [nn.Linear(SIZE, 16), norm, nn.ReLU(), nn.Dropout(drop)]
+    return nn.Sequential(*hidden, nn.Linear(16, 12, bias=False), nn.ReLU(), nn.Linear(12, CLASSES)).to(dtype)
+
+
+class Images(nn.Module):
+    """A convolution, a grouped one, a norm, and a head for each task."""
+
+    def __init__(self, tasks=4):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(2, 4, 3, padding=1), nn.BatchNorm2d(4)
+        self.grouped = nn.Conv2d(4, 6, 2, groups=2, bias=False)
+        self.heads = nn.ModuleList(nn.Linear(6 * 9, CLASSES) for _ in range(tasks))
+
+    def forward(self, images, task):
+        return self.heads[task](self.grouped(self.norm(self.conv(images)).relu()).relu().flatten(1))
+
+
+def images(seed):
+    inputs, labels = data(seed, size=2 * 4 * 4)
+    return inputs.view(-1, 2, 4, 4), labels
+
+
+def assert_same(state, other):
+    assert state.keys() == other.keys()
+    for name, value in state.items():
+        assert torch.equal(value, other[name]), name
+
+
+def taught(method, network, tasks=3, make=data, **options):
+    learner = method.start(network)
+    for task in range(tasks):
+        learner.learn(f"task {task}", make(task, **options))
+    return learner
+
+
+# Learning
+
+
+@pytest.mark.parametrize("method", METHODS, ids=IDS)
+def test_tasks_are_learnt_and_old_ones_are_not_forgotten(method):
+    learner = taught(method, perceptron())
+    assert [learner.accuracy(f"task {task}", data(task)) for task in range(3)] == [1, 1, 1]
+    assert learner.tasks == ["task 0", "task 1", "task 2"]
+    plain = taught(FineTuning(SCHEDULE), perceptron())
+    outputs = plain.outputs("task 0", data(0)[0])
+    assert float((outputs.argmax(1) == data(0)[1]).double().mean()) < 0.9  # these tasks can be forgotten
+
+
+@pytest.mark.parametrize("method", [*METHODS[:3], Trgp(**SETTINGS, nearness=0.0, trusted=3)], ids=[*IDS[:3], "three"])
+@pytest.mark.parametrize(("dtype", "close"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
+@pytest.mark.parametrize("norm", [None, "batch", "layer"])
+def test_what_was_measured_stays_to_the_bit_of_rounding(method, dtype, close, norm):
+    """With everything protected that the examples show, outputs for these examples never change again."""
+    kind = {None: nn.Identity(), "batch": nn.BatchNorm1d(16), "layer": nn.LayerNorm(16)}[norm]
+    method = type(method)(**vars(method) | {"threshold": Threshold(1.0)})
+    learner = method.start(perceptron(dtype=dtype, norm=kind))
+    first = {}
+    for task in range(4):
+        inputs, labels = data(task, rows=5, dtype=dtype)
+        before = {name: value.clone() for name, value in learner.network.state_dict().items()}
+        learner.learn(str(task), (inputs, labels))
+        moved = max((value - before[name]).abs().max() for name, value in learner.network.state_dict().items())
+        assert moved > 0.01  # it is still learning
+        first[task] = learner.outputs(str(task), inputs)
+        for old in range(task):
+            now = learner.outputs(str(old), data(old, rows=5, dtype=dtype)[0])
+            assert (now - first[old]).abs().max() < close * first[old].abs().max()
+
+
+@pytest.mark.parametrize("departure", [True, ("strongest unprotected",)])
+def test_as_published_changes_what_was_measured(departure):
+    """The strongest new direction of the second task is not protected, so its outputs move with the third task."""
+    method = Trgp(**SETTINGS | {"threshold": Threshold(1.0)}, nearness=0.0, as_published=departure)
+    learner = taught(method, perceptron(dtype=torch.float64), 2, rows=5, dtype=torch.float64)
+    before = learner.outputs("task 1", data(1, 5)[0].double())
+    learner.learn("more", data(2, 5, dtype=torch.float64))
+    assert (learner.outputs("task 1", data(1, 5)[0].double()) - before).abs().max() > 1e-2
+
+
+def test_convolutions_groups_norms_and_heads_stay_as_well():
+    settings = SETTINGS | {"threshold": Threshold(1.0), "own": ("heads.*",)}
+    for method in (Gpm(**settings), Trgp(**settings, nearness=0.1)):
+        torch.manual_seed(0)
+        learner = method.start(Images())
+        outputs = {}
+        for task in range(3):
+            learner.learn(str(task), images(task))
+            assert learner.accuracy(str(task), images(task)) > 0.9
+            outputs[task] = learner.outputs(str(task), images(task)[0])
+        for task in range(3):
+            torch.testing.assert_close(learner.outputs(str(task), images(task)[0]), outputs[task], rtol=0, atol=1e-4)
+
+
+def test_a_layer_that_a_task_does_without_is_not_protected():
+    """Heads that are not own: a task sees nothing of the others, and their directions stay free."""
+    torch.manual_seed(0)
+    learner = Trgp(**SETTINGS).start(Images())
+    learner.learn("a", images(0))
+    bases = {layer.name: layer.blocks[0].basis.shape[1] for layer in learner.layers}
+    assert bases["heads.0"] > 0
+    assert [bases[f"heads.{number}"] for number in (1, 2, 3)] == [0, 0, 0]
+    learner.learn("b", images(1))
+    bases = {layer.name: layer.blocks[0].basis.shape[1] for layer in learner.layers}
+    assert bases["heads.1"] > 0
+    assert bases["heads.2"] == 0
+
+
+def test_a_departure_by_name():
+    """Each of the three is its own switch; True is all of them."""
+    names = ("strongest unprotected", "shared weights measured", "first layer decides")
+    assert [Trgp(as_published=True).departs(name) for name in names] == [True] * 3
+    assert [Trgp().departs(name) for name in names] == [False] * 3
+    for name in names:
+        assert [Trgp(as_published=(name,)).departs(other) for other in names] == [name == other for other in names]
+        assert not Gpm().departs(name)
+    with pytest.raises(ValueError, match="as_published="):
+        Trgp(as_published=("something else",))  # type: ignore[arg-type]
+
+
+# Own loops
+
+
+@pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.SGD, torch.optim.AdamW])
+def test_an_own_loop_with_any_optimizer(optimizer):
+    method = Trgp(**SETTINGS | {"threshold": Threshold(1.0)}, nearness=0.1)
+    learner = method.start(perceptron(dtype=torch.float64))
+    outputs = {}
+    for task in range(3):
+        inputs, labels = data(task, rows=6, dtype=torch.float64)
+        with learner.task(str(task), (inputs, labels)) as parameters:
+            assert learner.network.training
+            steps = optimizer(parameters, lr=0.02 if optimizer is not torch.optim.SGD else 0.3)
+            for _ in range(30):
+                steps.zero_grad()
+                functional.cross_entropy(learner.network(inputs), labels).backward()
+                steps.step()
+        assert learner.accuracy(str(task), (inputs, labels)) == 1
+        outputs[task] = learner.outputs(str(task), inputs)
+    for task in range(3):
+        inputs, _ = data(task, rows=6, dtype=torch.float64)
+        torch.testing.assert_close(learner.outputs(str(task), inputs), outputs[task], rtol=0, atol=1e-10)
+
+
+def test_the_loop_of_learn_is_a_plain_loop_over_the_parameters():
+    batches = list(zip(*(part.split(6) for part in data(1)), strict=True))
+    learners = [taught(METHODS[1], perceptron(), 1) for _ in range(2)]
+    learners[0].learn("b", batches)
+    with learners[1].task("b", (torch.cat([b[0] for b in batches])[:20], torch.cat([b[1] for b in batches])[:20])) as of:
+        steps = torch.optim.SGD(of, lr=0.3)
+        for _ in range(4):
+            for inputs, labels in batches:
+                steps.zero_grad()
+                functional.cross_entropy(learners[1].network(inputs), labels).backward()
+                steps.step()
+    assert_same(learners[0].state(), learners[1].state())
+
+
+def test_while_a_task_is_learnt_nothing_else_can_be_asked():
+    """The network answers for the new task then: of the others it would say something wrong."""
+    learner = taught(METHODS[1], perceptron(), 1)
+    inputs, labels = data(1)
+    before = learner.state()
+    with learner.task("b", (inputs, labels)):
+        for question in (
+            lambda: learner.accuracy("task 0", data(0)),
+            lambda: learner.outputs("task 0", inputs),
+            lambda: learner.outputs(None, inputs),
+            lambda: learner.answering("task 0").__enter__(),
+            lambda: learner.learn("c", data(2)),
+            learner.state,
+            lambda: learner.restore(before),
+        ):
+            with pytest.raises(RuntimeError, match="a task is being learnt"):
+                question()
+    assert learner.tasks == ["task 0", "b"]
+    learner.learn("c", data(2))
+
+
+def test_weights_that_are_not_finite_are_not_remembered():
+    learner = taught(METHODS[1], perceptron(), 1)
+    before = learner.state()
+    with (
+        pytest.raises(FloatingPointError, match="weights after task 'b' are not all finite"),
+        learner.task("b", data(1)) as parameters,
+        torch.no_grad(),
+    ):
+        parameters[0][0, 0] = torch.nan
+    assert_same(learner.state(), before)
+
+
+# Interruptions
+
+
+def fails_at(monkeypatch, owner, name, call):
+    """The method, but for its call of that number, which is interrupted."""
+    original, calls = getattr(owner, name), []
+
+    def failing(*arguments, **named):
+        calls.append(1)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return original(*arguments, **named)
+
+    monkeypatch.setattr(owner, name, failing)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "call"),
+    [
+        (Learner, "_trusted", 1),
+        (Layer, "start", 2),
+        (Layer, "finish", 2),
+        (Layer, "set_weights", 1),
+        (Learner, "_remember", 1),
+        (Layer, "inputs", 1),
+        (Block, "protect", 1),
+        (Block, "protect", 3),
+        (functional, "cross_entropy", 4),
+    ],
+)
+@pytest.mark.parametrize("method", [METHODS[1], METHODS[3]], ids=["fast", "explicit"])
+def test_an_interruption_changes_nothing(monkeypatch, method, owner, name, call):
+    learner = taught(method, perceptron(norm=nn.BatchNorm1d(16)), 2)
+    never = taught(method, perceptron(norm=nn.BatchNorm1d(16)), 3)
+    learner.network.eval()
+    learner.network[3].train()  # some modules are not as the others
+    before = learner.state()
+    modes = [module.training for module in learner.network.modules()]
+    with monkeypatch.context() as patch:
+        fails_at(patch, owner, name, call)
+        with pytest.raises(KeyboardInterrupt):
+            learner.learn("task 2", data(2))
+    assert_same(learner.state(), before)
+    assert [module.training for module in learner.network.modules()] == modes
+    assert not any("forward" in vars(module) for module in learner.network.modules())
+    assert learner.tasks == ["task 0", "task 1"]
+    learner.learn("task 2", data(2))
+    assert_same(learner.state(), never.state())
+
+
+def test_an_exception_in_an_own_loop_changes_nothing():
+    learner = taught(METHODS[1], perceptron(norm=nn.BatchNorm1d(16)), 1)
+    before = learner.state()
+    with pytest.raises(ZeroDivisionError), learner.task("b", data(1)) as parameters:
+        learner.network(data(1)[0])  # running statistics move
+        with torch.no_grad():
+            for parameter in parameters:
+                parameter.add_(1.0)
+        raise ZeroDivisionError
+    assert_same(learner.state(), before)
+    learner.learn("b", data(1))
+    assert learner.accuracy("b", data(1)) == 1
+
+
+def test_divergence_is_an_error_and_changes_nothing():
+    method = Gpm(**SETTINGS | {"schedule": Schedule(1e30, epochs=2, batch_size=6)})
+    learner = method.start(perceptron())
+    before = learner.state()
+    with pytest.raises(FloatingPointError, match=r"training diverged: .* at learning rate 1e\+30; lower it"):
+        learner.learn("a", data(0))
+    assert_same(learner.state(), before)
+    assert learner.tasks == []
+
+
+# Data
+
+
+def test_data_in_every_form():
+    inputs, labels = data(0)
+    sample = Sample(inputs, labels, inputs[:2], labels[:2], inputs[:3], labels[:3])
+    pair, same = taught(METHODS[1], perceptron(), 0), taught(METHODS[1], perceptron(), 0)
+    pair.learn("a", (inputs, labels))
+    same.learn("a", sample)
+    assert_same(pair.state(), same.state())
+    batches = list(zip(inputs.split(6), labels.split(6), strict=True))
+    of_list, of_loader = taught(METHODS[1], perceptron(), 0), taught(METHODS[1], perceptron(), 0)
+    of_list.learn("a", batches)
+    of_loader.learn("a", DataLoader(TensorDataset(inputs, labels), batch_size=6))
+    assert_same(of_list.state(), of_loader.state())
+    assert any(not torch.equal(value, pair.state()[name]) for name, value in of_list.state().items())  # not shuffled
+    right = [learner.accuracy("a", form) for learner in (pair, of_list) for form in (batches, (inputs, labels))]
+    assert right == [1, 1, 1, 1]
+
+
+def test_shuffling_is_determined_by_the_generator():
+    def learnt(seed):
+        learner = METHODS[1].start(perceptron())
+        learner.learn("a", data(0), random=torch.Generator().manual_seed(seed))
+        return learner.state()
+
+    assert_same(learnt(1), learnt(1))
+    assert any(not torch.equal(value, learnt(2)[name]) for name, value in learnt(1).items())
+
+
+def test_yes_or_no():
+    torch.manual_seed(0)
+    learner = METHODS[1].start(nn.Sequential(nn.Linear(SIZE, 8), nn.ReLU(), nn.Linear(8, 1)))
+    inputs, labels = data(0)
+    answers = (labels == 1).float()[:, None]
+    learner.learn("a", (inputs, answers))
+    learner.learn("b", (-inputs, 1 - answers))
+    assert learner.accuracy("a", (inputs, answers)) > 0.9
+    assert learner.accuracy("a", (inputs, 1 - answers)) < 0.1
+    with pytest.raises(ValueError, match=r"labels of shape \(24,\), guesses \(24, 1\)"):
+        learner.accuracy("a", (inputs, answers[:, 0]))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda x, y: (x, y[:-1]), "24 inputs and 23 labels: give as many of both"),
+        (lambda x, y: (x[:0], y[:0]), "0 inputs and 0 labels: give as many of both, at least one"),
+        (lambda x, y: [], "the data yields no batches"),
+        (lambda x, y: ((x, y) for _ in range(9)), "can be read only once"),
+        (lambda x, y: (x.index_fill(0, torch.tensor(3), torch.nan), y), "inputs of task 'a' are not all finite"),
+        (lambda x, y: (x, y.int()), "labels of type torch.int32: give classes as torch.int64"),
+        (lambda x, y: (x, y.to(torch.uint8)), "labels of type torch.uint8"),
+    ],
+)
+def test_data_that_cannot_be_learnt_from(wrong, message):
+    learner = Gpm(**SETTINGS | {"samples": 24}).start(perceptron())
+    before = learner.state()
+    with pytest.raises(ValueError, match=re.escape(message)):
+        learner.learn("a", wrong(*data(0)))
+    assert_same(learner.state(), before)
+
+
+def test_patience_needs_validation_data():
+    method = Gpm(**SETTINGS | {"schedule": Schedule(patience=2)})
+    learner = method.start(perceptron())
+    with pytest.raises(ValueError, match="patience=2: give validation data"):
+        learner.learn("a", data(0))
+    learner.learn("a", data(0), validation=data(5))
+    assert learner.tasks == ["a"]
+
+
+def test_no_examples_to_be_judged_by():
+    with pytest.raises(ValueError, match="no examples: give at least one"):
+        taught(METHODS[0], perceptron(), 1).accuracy("task 0", [])
+
+
+def test_tasks_have_names():
+    learner = taught(METHODS[0], perceptron(), 1)
+    for question in (learner.accuracy, learner.outputs):
+        with pytest.raises(ValueError, match="task 'x' is unknown: learnt are 'task 0'. To answer, the network must"):
+            question("x", data(0)[0])
+    with pytest.raises(ValueError, match="task 'x' is unknown: learnt are none yet"):
+        METHODS[0].start(perceptron()).outputs("x", data(0)[0])
+    with pytest.raises(ValueError, match="task 'task 0' has been learnt already; give it another name"):
+        learner.learn("task 0", data(1))
+
+
+def test_settings_by_layer_must_be_as_many_as_layers():
+    layers = "the layers 0, 4, 6"
+    with pytest.raises(ValueError, match=rf"samples=\(3, 4\): give one number, or one for each of {layers}"):
+        Gpm(samples=(3, 4)).start(perceptron())
+    with pytest.raises(ValueError, match=rf"threshold=\(0.9,\): give one number, or one for each of {layers}"):
+        Gpm(threshold=Threshold((0.9,))).start(perceptron())
+
+
+def test_every_layer_is_measured_on_its_own_number_of_samples():
+    settings = SETTINGS | {"threshold": Threshold(1.0)}
+    learner = Gpm(**settings | {"samples": (4, 9, 2)}).start(perceptron())
+    learner.learn("a", data(0))
+    assert [layer.blocks[0].basis.shape[1] for layer in learner.layers] == [4, 9, 2]
+
+
+# Answering
+
+
+def test_answering_leaves_no_trace():
+    learner = taught(METHODS[1], perceptron(norm=nn.BatchNorm1d(16), drop=0.5))
+    before, inputs = learner.state(), data(0)[0]
+    expected = learner.outputs("task 0", inputs)
+    learner.network.train()
+    learner.network[3].eval()
+    modes = [module.training for module in learner.network.modules()]
+    with learner.answering("task 0") as network:
+        assert not network.training
+        torch.testing.assert_close(network(inputs), expected)
+    with pytest.raises(KeyError), learner.answering("task 1"):
+        raise KeyError
+    learner.accuracy("task 0", data(0))
+    assert [module.training for module in learner.network.modules()] == modes
+    assert_same(learner.state(), before)
+
+
+def test_a_task_not_learnt_yet_is_answered_by_the_network_as_it_stands():
+    learner = taught(METHODS[1], perceptron())
+    learner.network.eval()
+    assert torch.equal(learner.outputs(None, data(3)[0]), learner.network(data(3)[0]).detach())
+
+
+def test_outputs_come_in_batches_of_the_test_size():
+    """Which matters for batch normalization by the statistics of the batch."""
+    schedule = Schedule(0.1, epochs=1, batch_size=6, test_batch_size=7)
+    network = perceptron(norm=nn.BatchNorm1d(16, track_running_stats=False))
+    learner = Gpm(**SETTINGS | {"schedule": schedule}).start(network)
+    learner.learn("a", data(0))
+    inputs = data(0)[0]
+    network.eval()
+    with learner.answering("a"), torch.no_grad():
+        expected = torch.cat([network(part) for part in inputs.split(7)])
+    assert torch.equal(learner.outputs("a", inputs), expected)
+
+
+# What each task has for itself
+
+
+def test_own_modules_begin_fresh_for_every_task_and_biases_go_on():
+    network = perceptron()
+    fresh = {name: value.clone() for name, value in network.state_dict().items()}
+    learner = Trgp(**SETTINGS, own=("6",)).start(network)
+    learner.learn("a", data(0))
+    after = {name: value.clone() for name, value in network.state_dict().items()}
+    assert not torch.equal(after["6.bias"], fresh["6.bias"])
+    with learner.task("b", data(1)):
+        for name in ("6.weight", "6.bias"):
+            assert torch.equal(network.state_dict()[name], fresh[name])
+        assert torch.equal(network.state_dict()["0.bias"], after["0.bias"])
+    with learner.answering("a"):
+        for name in ("6.weight", "6.bias", "0.bias"):
+            assert torch.equal(network.state_dict()[name], after[name])
+
+
+def test_of_many_heads_only_the_one_of_the_task_is_kept():
+    torch.manual_seed(0)
+    learner = taught(Gpm(**SETTINGS, own=("heads.*",)), Images(), make=images)
+    for task in range(3):
+        kept = {name for name in learner.state() if name.startswith(f"own.{task}.heads")}
+        assert kept == {f"own.{task}.heads.{task}.weight", f"own.{task}.heads.{task}.bias"}
+
+
+def test_norms_own_frozen_and_shared():
+    values = {}
+    for norms in ("own", "frozen", "shared"):
+        network = perceptron(norm=nn.BatchNorm1d(16))
+        learner = Trgp(**SETTINGS, norms=norms).start(network)
+        for task in range(3):
+            learner.learn(str(task), data(task))
+            values[norms, task] = {name: value.clone() for name, value in network[1].state_dict().items()}
+        for task in range(3):
+            with learner.answering(str(task)):
+                now = {name: value.clone() for name, value in network[1].state_dict().items()}
+            seen = {"own": task, "frozen": 0, "shared": 2}[norms]
+            assert_same(now, values[norms, seen])
+    for norms, task in (("own", 1), ("shared", 1), ("own", 2), ("shared", 2)):
+        for name in ("weight", "running_mean"):
+            assert not torch.equal(values[norms, task][name], values[norms, task - 1][name])
+
+
+# Saving
+
+
+@pytest.mark.parametrize("method", METHODS, ids=IDS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_saved_learner_goes_on_as_if_nothing_had_been(method, dtype, tmp_path):
+    learner = taught(method, perceptron(dtype=dtype, norm=nn.BatchNorm1d(16)), dtype=dtype)
+    learner.save(tmp_path / "learner.safetensors")
+    other = method.start(perceptron(1, dtype=dtype, norm=nn.BatchNorm1d(16)))
+    other.load(tmp_path / "learner.safetensors")
+    assert [path.name for path in tmp_path.iterdir()] == ["learner.safetensors"]
+    assert_same(other.state(), learner.state())
+    for task in range(3):
+        inputs = data(task, dtype=dtype)[0]
+        assert torch.equal(other.outputs(f"task {task}", inputs), learner.outputs(f"task {task}", inputs))
+    for one in (learner, other):
+        one.learn("task 3", data(3, dtype=dtype))
+    assert_same(other.state(), learner.state())
+
+
+def test_a_saved_learner_with_heads(tmp_path):
+    method = TrgpPlus(**SETTINGS, nearness=0.1, own=("heads.*",))
+    torch.manual_seed(0)
+    learner = taught(method, Images(), make=images)
+    learner.save(tmp_path / "learner")
+    other = method.start(Images())  # of another beginning
+    other.load(tmp_path / "learner")
+    for one in (learner, other):
+        one.learn("task 3", images(3))
+    assert_same(other.state(), learner.state())
+    assert torch.equal(other.outputs("task 1", images(1)[0]), learner.outputs("task 1", images(1)[0]))
+
+
+def test_a_state_stays_what_it_was():
+    learner = taught(METHODS[1], perceptron(), 1)
+    state = learner.state()
+    then = {name: value.clone() for name, value in state.items()}
+    outputs = learner.outputs("task 0", data(0)[0])
+    learner.learn("b", data(1))
+    assert_same(state, then)
+    learner.restore(state)
+    assert learner.tasks == ["task 0"]
+    assert torch.equal(learner.outputs("task 0", data(0)[0]), outputs)
+    learner.learn("b", data(1))
+    assert_same(state, then)
+
+
+def test_own_modules_that_share_a_weight_can_be_saved():
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(SIZE, 12), nn.Linear(12, 12), nn.Linear(12, 12))
+    network[2].weight = network[1].weight
+    learner = Gpm(**SETTINGS, own=("1", "2")).start(network)
+    learner.learn("a", data(0))
+    assert load(save(learner.state())).keys() == learner.state().keys()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda: perceptron(dtype=torch.float64),
+        lambda: nn.Sequential(nn.Linear(SIZE, 16), nn.Identity(), nn.ReLU(), nn.ReLU(), nn.Linear(16, 12)),
+        lambda: nn.Sequential(*perceptron()[:-1], nn.Linear(12, CLASSES + 1)),
+        lambda: nn.Sequential(nn.Linear(SIZE + 1, 16), *perceptron()[1:]),
+    ],
+)
+def test_a_state_of_another_network_is_refused_and_changes_nothing(other):
+    state = taught(METHODS[1], perceptron(), 1).state()
+    learner = METHODS[1].start(other())
+    before = learner.state()
+    with pytest.raises(ValueError, match="not the state of a learner with this network and method"):
+        learner.restore(state)
+    assert_same(learner.state(), before)
+
+
+def test_damaged_files_are_refused(tmp_path):
+    learner = taught(METHODS[0], perceptron(), 1)
+    path = tmp_path / "learner"
+    learner.save(path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(ValueError, match="learner is damaged or no safetensors file"):
+        learner.load(path)
+    path.write_bytes(save({"tasks": torch.tensor(list(json.dumps(["a"]).encode()), dtype=torch.uint8)}))
+    with pytest.raises(ValueError, match="not the state of a learner"):
+        learner.load(path)
+    assert learner.tasks == ["task 0"]
+
+
+# The shortcut for inputs
+
+
+class Skipping(nn.Module):
+    """A way past the first layer; at first it may have no effect."""
+
+    def __init__(self, zero):
+        super().__init__()
+        self.first, self.last, self.skip = nn.Linear(SIZE, 16), nn.Linear(16, CLASSES), nn.Linear(SIZE, CLASSES)
+        if zero:
+            nn.init.zeros_(self.skip.weight)
+            nn.init.zeros_(self.skip.bias)
+
+    def forward(self, x):
+        return self.last(self.first(x).relu()) + self.skip(x)
+
+
+def with_and_without(monkeypatch, method, make, *, dtype=torch.float64):
+    """States after two tasks with the shortcut and without it, and whether it was taken in the second task."""
+    states, taken = [], []
+    for shortcut in (True, False):
+        torch.manual_seed(0)
+        learner = method.start(make().to(dtype))
+        with monkeypatch.context() as patch:
+            if not shortcut:
+                patch.setattr(Learner, "_turned", lambda self, data, examples: data)
+            for task in range(2):
+                torch.manual_seed(task)
+                note = lambda *_, of=learner: taken.append(of.layers[0].moving[0].turned)  # noqa: E731
+                learner.learn(str(task), data(task, dtype=dtype), watch=note)
+        states.append(learner.state())
+    return *states, taken[SCHEDULE.epochs : 2 * SCHEDULE.epochs]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=IDS)
+@pytest.mark.parametrize("norm", [nn.Identity, lambda: nn.BatchNorm1d(16)])
+def test_turning_all_inputs_at_once_gives_the_same(monkeypatch, method, norm):
+    one, other, taken = with_and_without(monkeypatch, method, lambda: perceptron(norm=norm(), drop=0.2))
+    assert taken == [True] * SCHEDULE.epochs
+    shared = [name for name in one if name.startswith(("network.", "own."))]  # bases may differ in signs
+    assert len(shared) > 10
+    for name in shared:
+        torch.testing.assert_close(one[name], other[name], rtol=0, atol=1e-9, msg=name)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: Skipping(zero=False),
+        lambda: Skipping(zero=True),
+        lambda: nn.Sequential(nn.Dropout(0.5), *perceptron()),
+        lambda: nn.Sequential(nn.BatchNorm1d(SIZE), *perceptron()),
+        lambda: nn.Sequential(nn.ReLU(), *perceptron()),
+    ],
+    ids=["skip", "skip of zeros", "dropout", "norm", "relu"],
+)
+def test_inputs_are_not_turned_if_more_happens_to_them(monkeypatch, make):
+    one, other, taken = with_and_without(monkeypatch, METHODS[1], make)
+    assert taken == [False] * SCHEDULE.epochs
+    assert_same(one, other)
+
+
+# Fine-tuning
+
+
+def test_fine_tuning_is_plain_gradient_descent(tmp_path):
+    learner, network = FineTuning(SCHEDULE).start(perceptron()), perceptron()
+    for task in range(2):
+        inputs, labels = data(task)
+        learner.learn(str(task), (inputs, labels), random=torch.Generator().manual_seed(task))
+        generator = torch.Generator().manual_seed(task)
+        steps = torch.optim.SGD(network.parameters(), 0.3)
+        for _ in range(4):
+            for rows in torch.randperm(24, generator=generator).split(6):
+                steps.zero_grad()
+                functional.cross_entropy(network(inputs[rows]), labels[rows]).backward()
+                steps.step()
+    assert_same(dict(learner.network.state_dict()), dict(network.state_dict()))
+    other = FineTuning(SCHEDULE).start(perceptron(1))
+    state = learner.state()
+    other.restore(load(save(state)))
+    then = copy.deepcopy(state)
+    for one in (learner, other):
+        one.learn("2", data(2))
+    assert_same(learner.state(), other.state())
+    assert_same(state, then)
+    learner.network.train()
+    assert torch.equal(learner.outputs("0", data(0)[0]), learner.outputs(None, data(0)[0]))
+    assert learner.network.training
+    with pytest.raises(ValueError, match="task 'x' is unknown: learnt are '0', '1', '2'"):
+        learner.outputs("x", data(0)[0])
+    with pytest.raises(ValueError, match="task '0' has been learnt already"):
+        learner.learn("0", data(0))
+    with pytest.raises(ValueError, match="no batches in epoch 2"):
+        learner.learn("3", (pair for pair in [data(3)]))
+
+
+# On a GPU
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+@pytest.mark.parametrize("method", METHODS, ids=IDS)
+def test_on_a_gpu(method, tmp_path):
+    learner = taught(method, perceptron(norm=nn.BatchNorm1d(16)).cuda())
+    assert [learner.accuracy(f"task {task}", data(task)) for task in range(3)] == [1, 1, 1]
+    assert learner.outputs("task 0", data(0)[0]).is_cuda
+    learner.save(tmp_path / "learner")
+    assert not any(value.is_cuda for value in learner.state().values())
+    for device in ("cuda", "cpu"):
+        other = method.start(perceptron(1, norm=nn.BatchNorm1d(16)).to(device))
+        other.load(tmp_path / "learner")
+        for task in range(3):
+            found = other.outputs(f"task {task}", data(task)[0]).cpu()
+            torch.testing.assert_close(found, learner.outputs(f"task {task}", data(task)[0]).cpu(), rtol=0, atol=1e-4)
+        other.learn("task 3", data(3))
+        assert other.accuracy("task 3", data(3)) == 1
