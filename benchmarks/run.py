@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import bench_linear
+import bench_methods
 import bench_networks
 import bench_order
 from harness import markdown
@@ -15,6 +16,7 @@ SUITES = {
     "Linear tasks: theory and simulation": bench_linear,
     "Task orders": bench_order,
     "Networks": bench_networks,
+    "Protecting old tasks": bench_methods,
 }
 
 
