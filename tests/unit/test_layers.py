@@ -10,7 +10,15 @@ from torch.nn.utils import parametrizations, prune
 from ebbing.learn.layers import Block, Layer, find, standing, takes_inputs_alone, watching
 from ebbing.learn.methods import Gpm
 from ebbing.learn.motion import Change, Subspace
+from ebbing.learn.sequences import one_thread
 from ebbing.learn.subspaces import Growth
+
+
+@pytest.fixture(autouse=True)
+def _quietly():
+    """On one thread: inside operations as small as these, several only wait for each other on a busy machine."""
+    with one_thread():
+        yield
 
 
 def names(network, own=()):
@@ -48,10 +56,8 @@ def test_layers_norms_and_biases_by_name():
     layers, norms, owned, biases = names(network)
     assert layers == ["conv", "first", "inner.0"]
     statistics = ["norm.running_mean", "norm.running_var", "norm.num_batches_tracked"]
-    assert norms == ["norm.weight", "norm.bias", *statistics, *(f"layer_norm.{v}" for v in ("weight", "bias"))] + [
-        "inner.1.weight",
-        "inner.1.bias",
-    ]
+    values = [f"{norm}.{value}" for norm in ("layer_norm", "inner.1") for value in ("weight", "bias")]
+    assert norms == ["norm.weight", "norm.bias", *statistics, *values]
     assert owned == []
     assert biases == ["conv.bias", "inner.0.bias"]
 

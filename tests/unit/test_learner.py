@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+from typing import Any
 
 import pytest
 import torch
@@ -16,11 +17,18 @@ from ebbing.learn.learner import Learner
 from ebbing.learn.methods import FineTuning, Gpm, Trgp, TrgpPlus
 from ebbing.learn.projection import Threshold
 from ebbing.learn.schedule import Schedule
+from ebbing.learn.sequences import one_thread
 from ebbing.learn.tasks import Sample
 
 SIZE, CLASSES = 30, 3
 SCHEDULE = Schedule(0.3, epochs=4, batch_size=6)
-SETTINGS = {"schedule": SCHEDULE, "threshold": Threshold(0.9), "samples": 20}
+SETTINGS: dict[str, Any] = {"schedule": SCHEDULE, "threshold": Threshold(0.9), "samples": 20}
+
+
+def settings(**changes: Any) -> dict[str, Any]:
+    return SETTINGS | changes
+
+
 METHODS = [
     Gpm(**SETTINGS),
     Trgp(**SETTINGS, nearness=0.1),
@@ -28,6 +36,13 @@ METHODS = [
     Trgp(**SETTINGS, nearness=0.1, as_published=True),
 ]
 IDS = ["gpm", "trgp", "trgp+", "as published"]
+
+
+@pytest.fixture(autouse=True)
+def _quietly():
+    """On one thread: inside operations as small as these, several only wait for each other on a busy machine."""
+    with one_thread():
+        yield
 
 
 def data(seed, rows=24, size=SIZE, dtype=torch.float32):
@@ -38,7 +53,7 @@ def data(seed, rows=24, size=SIZE, dtype=torch.float32):
     return (centres[labels] + 0.3 * torch.randn(rows, size, generator=generator)).to(dtype), labels
 
 
-def perceptron(seed=0, dtype=torch.float32, norm=None, drop=0.0):
+def perceptron(seed=0, dtype=torch.float32, norm=None, drop=0.0) -> nn.Sequential:
     torch.manual_seed(seed)
     norm = nn.Identity() if norm is None else norm
     hidden = [nn.Linear(SIZE, 16), norm, nn.ReLU(), nn.Dropout(drop)]
@@ -113,7 +128,7 @@ def test_what_was_measured_stays_to_the_bit_of_rounding(method, dtype, close, no
 @pytest.mark.parametrize("departure", [True, ("strongest unprotected",)])
 def test_as_published_changes_what_was_measured(departure):
     """The strongest new direction of the second task is not protected, so its outputs move with the third task."""
-    method = Trgp(**SETTINGS | {"threshold": Threshold(1.0)}, nearness=0.0, as_published=departure)
+    method = Trgp(**settings(threshold=Threshold(1.0)), nearness=0.0, as_published=departure)
     learner = taught(method, perceptron(dtype=torch.float64), 2, rows=5, dtype=torch.float64)
     before = learner.outputs("task 1", data(1, 5)[0].double())
     learner.learn("more", data(2, 5, dtype=torch.float64))
@@ -121,8 +136,8 @@ def test_as_published_changes_what_was_measured(departure):
 
 
 def test_convolutions_groups_norms_and_heads_stay_as_well():
-    settings = SETTINGS | {"threshold": Threshold(1.0), "own": ("heads.*",)}
-    for method in (Gpm(**settings), Trgp(**settings, nearness=0.1)):
+    chosen = settings(threshold=Threshold(1.0), own=("heads.*",))
+    for method in (Gpm(**chosen), Trgp(**chosen, nearness=0.1)):
         torch.manual_seed(0)
         learner = method.start(Images())
         outputs = {}
@@ -165,7 +180,7 @@ def test_a_departure_by_name():
 
 @pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.SGD, torch.optim.AdamW])
 def test_an_own_loop_with_any_optimizer(optimizer):
-    method = Trgp(**SETTINGS | {"threshold": Threshold(1.0)}, nearness=0.1)
+    method = Trgp(**settings(threshold=Threshold(1.0)), nearness=0.1)
     learner = method.start(perceptron(dtype=torch.float64))
     outputs = {}
     for task in range(3):
@@ -188,7 +203,9 @@ def test_the_loop_of_learn_is_a_plain_loop_over_the_parameters():
     batches = list(zip(*(part.split(6) for part in data(1)), strict=True))
     learners = [taught(METHODS[1], perceptron(), 1) for _ in range(2)]
     learners[0].learn("b", batches)
-    with learners[1].task("b", (torch.cat([b[0] for b in batches])[:20], torch.cat([b[1] for b in batches])[:20])) as of:
+    with learners[1].task(
+        "b", (torch.cat([b[0] for b in batches])[:20], torch.cat([b[1] for b in batches])[:20])
+    ) as of:
         steps = torch.optim.SGD(of, lr=0.3)
         for _ in range(4):
             for inputs, labels in batches:
@@ -284,19 +301,23 @@ def test_an_interruption_changes_nothing(monkeypatch, method, owner, name, call)
 def test_an_exception_in_an_own_loop_changes_nothing():
     learner = taught(METHODS[1], perceptron(norm=nn.BatchNorm1d(16)), 1)
     before = learner.state()
-    with pytest.raises(ZeroDivisionError), learner.task("b", data(1)) as parameters:
-        learner.network(data(1)[0])  # running statistics move
-        with torch.no_grad():
+
+    def loop():
+        with learner.task("b", data(1)) as parameters, torch.no_grad():
+            learner.network(data(1)[0])  # running statistics move
             for parameter in parameters:
                 parameter.add_(1.0)
-        raise ZeroDivisionError
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        loop()
     assert_same(learner.state(), before)
     learner.learn("b", data(1))
     assert learner.accuracy("b", data(1)) == 1
 
 
 def test_divergence_is_an_error_and_changes_nothing():
-    method = Gpm(**SETTINGS | {"schedule": Schedule(1e30, epochs=2, batch_size=6)})
+    method = Gpm(**settings(schedule=Schedule(1e30, epochs=2, batch_size=6)))
     learner = method.start(perceptron())
     before = learner.state()
     with pytest.raises(FloatingPointError, match=r"training diverged: .* at learning rate 1e\+30; lower it"):
@@ -361,7 +382,7 @@ def test_yes_or_no():
     ],
 )
 def test_data_that_cannot_be_learnt_from(wrong, message):
-    learner = Gpm(**SETTINGS | {"samples": 24}).start(perceptron())
+    learner = Gpm(**settings(samples=24)).start(perceptron())
     before = learner.state()
     with pytest.raises(ValueError, match=re.escape(message)):
         learner.learn("a", wrong(*data(0)))
@@ -369,7 +390,7 @@ def test_data_that_cannot_be_learnt_from(wrong, message):
 
 
 def test_patience_needs_validation_data():
-    method = Gpm(**SETTINGS | {"schedule": Schedule(patience=2)})
+    method = Gpm(**settings(schedule=Schedule(patience=2)))
     learner = method.start(perceptron())
     with pytest.raises(ValueError, match="patience=2: give validation data"):
         learner.learn("a", data(0))
@@ -385,7 +406,7 @@ def test_no_examples_to_be_judged_by():
 def test_tasks_have_names():
     learner = taught(METHODS[0], perceptron(), 1)
     for question in (learner.accuracy, learner.outputs):
-        with pytest.raises(ValueError, match="task 'x' is unknown: learnt are 'task 0'. To answer, the network must"):
+        with pytest.raises(ValueError, match=r"task 'x' is unknown: learnt are 'task 0'\. To answer, the network must"):
             question("x", data(0)[0])
     with pytest.raises(ValueError, match="task 'x' is unknown: learnt are none yet"):
         METHODS[0].start(perceptron()).outputs("x", data(0)[0])
@@ -402,8 +423,7 @@ def test_settings_by_layer_must_be_as_many_as_layers():
 
 
 def test_every_layer_is_measured_on_its_own_number_of_samples():
-    settings = SETTINGS | {"threshold": Threshold(1.0)}
-    learner = Gpm(**settings | {"samples": (4, 9, 2)}).start(perceptron())
+    learner = Gpm(**settings(threshold=Threshold(1.0), samples=(4, 9, 2))).start(perceptron())
     learner.learn("a", data(0))
     assert [layer.blocks[0].basis.shape[1] for layer in learner.layers] == [4, 9, 2]
 
@@ -438,7 +458,7 @@ def test_outputs_come_in_batches_of_the_test_size():
     """Which matters for batch normalization by the statistics of the batch."""
     schedule = Schedule(0.1, epochs=1, batch_size=6, test_batch_size=7)
     network = perceptron(norm=nn.BatchNorm1d(16, track_running_stats=False))
-    learner = Gpm(**SETTINGS | {"schedule": schedule}).start(network)
+    learner = Gpm(**settings(schedule=schedule)).start(network)
     learner.learn("a", data(0))
     inputs = data(0)[0]
     network.eval()
@@ -553,8 +573,8 @@ def test_own_modules_that_share_a_weight_can_be_saved():
     [
         lambda: perceptron(dtype=torch.float64),
         lambda: nn.Sequential(nn.Linear(SIZE, 16), nn.Identity(), nn.ReLU(), nn.ReLU(), nn.Linear(16, 12)),
-        lambda: nn.Sequential(*perceptron()[:-1], nn.Linear(12, CLASSES + 1)),
-        lambda: nn.Sequential(nn.Linear(SIZE + 1, 16), *perceptron()[1:]),
+        lambda: nn.Sequential(*list(perceptron())[:-1], nn.Linear(12, CLASSES + 1)),
+        lambda: nn.Sequential(nn.Linear(SIZE + 1, 16), *list(perceptron())[1:]),
     ],
 )
 def test_a_state_of_another_network_is_refused_and_changes_nothing(other):
@@ -597,8 +617,8 @@ class Skipping(nn.Module):
 
 
 def with_and_without(monkeypatch, method, make, *, dtype=torch.float64):
-    """States after two tasks with the shortcut and without it, and whether it was taken in the second task."""
-    states, taken = [], []
+    """Learners after two tasks with the shortcut and without it, and whether it was taken in the second task."""
+    learners, taken = [], []
     for shortcut in (True, False):
         torch.manual_seed(0)
         learner = method.start(make().to(dtype))
@@ -609,8 +629,8 @@ def with_and_without(monkeypatch, method, make, *, dtype=torch.float64):
                 torch.manual_seed(task)
                 note = lambda *_, of=learner: taken.append(of.layers[0].moving[0].turned)  # noqa: E731
                 learner.learn(str(task), data(task, dtype=dtype), watch=note)
-        states.append(learner.state())
-    return *states, taken[SCHEDULE.epochs : 2 * SCHEDULE.epochs]
+        learners.append(learner)
+    return *learners, taken[SCHEDULE.epochs : 2 * SCHEDULE.epochs]
 
 
 @pytest.mark.parametrize("method", METHODS, ids=IDS)
@@ -618,27 +638,29 @@ def with_and_without(monkeypatch, method, make, *, dtype=torch.float64):
 def test_turning_all_inputs_at_once_gives_the_same(monkeypatch, method, norm):
     one, other, taken = with_and_without(monkeypatch, method, lambda: perceptron(norm=norm(), drop=0.2))
     assert taken == [True] * SCHEDULE.epochs
-    shared = [name for name in one if name.startswith(("network.", "own."))]  # bases may differ in signs
-    assert len(shared) > 10
-    for name in shared:
-        torch.testing.assert_close(one[name], other[name], rtol=0, atol=1e-9, msg=name)
+    for name, value in one.network.state_dict().items():
+        torch.testing.assert_close(value, other.network.state_dict()[name], rtol=0, atol=1e-9, msg=name)
+    for task in range(2):
+        inputs = data(task, dtype=torch.float64)[0]
+        torch.testing.assert_close(one.outputs(str(task), inputs), other.outputs(str(task), inputs), rtol=0, atol=1e-9)
 
 
 @pytest.mark.parametrize(
-    "make",
+    ("make", "own"),
     [
-        lambda: Skipping(zero=False),
-        lambda: Skipping(zero=True),
-        lambda: nn.Sequential(nn.Dropout(0.5), *perceptron()),
-        lambda: nn.Sequential(nn.BatchNorm1d(SIZE), *perceptron()),
-        lambda: nn.Sequential(nn.ReLU(), *perceptron()),
+        (lambda: Skipping(zero=False), ()),
+        (lambda: Skipping(zero=True), ("skip",)),  # zeros again for every task
+        (lambda: nn.Sequential(nn.Dropout(0.5), *perceptron()), ()),
+        (lambda: nn.Sequential(nn.BatchNorm1d(SIZE), *perceptron()), ()),
+        (lambda: nn.Sequential(nn.ReLU(), *perceptron()), ()),
     ],
     ids=["skip", "skip of zeros", "dropout", "norm", "relu"],
 )
-def test_inputs_are_not_turned_if_more_happens_to_them(monkeypatch, make):
-    one, other, taken = with_and_without(monkeypatch, METHODS[1], make)
+def test_inputs_are_not_turned_if_more_happens_to_them(monkeypatch, make, own):
+    method = Trgp(**settings(own=own), nearness=0.1)
+    one, other, taken = with_and_without(monkeypatch, method, make)
     assert taken == [False] * SCHEDULE.epochs
-    assert_same(one, other)
+    assert_same(one.state(), other.state())
 
 
 # Fine-tuning

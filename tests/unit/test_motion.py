@@ -4,6 +4,8 @@ Everything is in double precision, so that forms which differ only by rounding a
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
 import pytest
 import torch
@@ -15,9 +17,18 @@ from ebbing.learn.methods import Gpm, Trgp, TrgpPlus
 from ebbing.learn.motion import Change, Explicit, Moving, Subspace, Trusted, complement
 from ebbing.learn.projection import Projection, Threshold
 from ebbing.learn.schedule import Schedule
+from ebbing.learn.sequences import one_thread
 
 CLOSE = 1e-11
 OUT, D, M = 5, 9, 6
+
+
+@pytest.fixture(autouse=True)
+def _quietly():
+    """On one thread: inside operations as small as these, several only wait for each other on a busy machine."""
+    with one_thread():
+        yield
+
 
 # The dense reference
 
@@ -143,9 +154,7 @@ def test_directions_that_are_used_but_not_protected(apply):
     """As the authors' code has them: W moves there, and is scaled there as well."""
     weight, basis, trusted, _ = layer(2)
     outside = complement(basis)[:, :2] @ orthogonal(2, seed=5)
-    trusted = [
-        Trusted(t.task, Subspace(t.subspace.columns, outside[:, [j]]), t.weight) for j, t in enumerate(trusted)
-    ]
+    trusted = [Trusted(t.task, Subspace(t.subspace.columns, outside[:, [j]]), t.weight) for j, t in enumerate(trusted)]
     plainly = [(torch.cat([basis[:, t.subspace.columns], t.subspace.others], dim=1), t.weight) for t in trusted]
     form, dense = Explicit(weight, basis, trusted), Dense(weight, basis, plainly)
     optimizer = torch.optim.SGD(form.parameters(), 0.1)
@@ -245,11 +254,23 @@ def test_inputs_may_come_turned(kind):
     outputs, same = form.linear(inputs), turned.linear(inputs @ turned.rotation)
     torch.testing.assert_close(outputs, same, rtol=0, atol=CLOSE)
     pairs = ((outputs, form), (same, turned))
-    found, expected = (
-        torch.autograd.grad(functional.cross_entropy(out, labels), of.parameters()) for out, of in pairs
-    )
+    found, expected = (torch.autograd.grad(functional.cross_entropy(out, labels), of.parameters()) for out, of in pairs)
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=CLOSE)
+
+
+@pytest.mark.parametrize("m", [0, M, D])
+def test_a_parameter_may_be_given_other_memory(m):
+    """As `parameter.data = ...` does: outputs follow what the parameter says, not what was there before."""
+    weight, basis, trusted, _ = layer(2 if m else 0, m)
+    form = Moving(weight, basis, trusted)
+    form.active.data = form.active.data + 0.1
+    inputs = random(3, D, seed=8).requires_grad_()
+    found, expected = form.linear(inputs), by_weights(form, inputs)
+    torch.testing.assert_close(found, expected, rtol=0, atol=CLOSE)
+    gradients = [torch.autograd.grad(outputs.square().sum(), inputs)[0] for outputs in (found, expected)]
+    torch.testing.assert_close(*gradients, rtol=0, atol=CLOSE)
+    assert (expected - inputs @ weight.T).abs().max() > 0.01
 
 
 def test_a_complement_completes_a_basis():
@@ -419,7 +440,7 @@ class DenseMethod:
         return [effective(*parts) for parts in zip(self.W, known.trusted, known.scalings, strict=True)]
 
 
-SETTINGS = {
+SETTINGS: dict[str, Any] = {
     "schedule": Schedule(0.2, epochs=2, batch_size=8),
     "threshold": Threshold((0.7, 0.8, 0.85), growth=0.01),
     "samples": 30,
@@ -447,7 +468,7 @@ def stream(tasks=4, rows=48, size=12):
 @pytest.mark.parametrize("shape", [(12, 20, 10, 3), (12, 6, 5, 3)])  # batches of 8 are below and above the outputs
 def test_a_method_is_its_dense_reference(method, factors, published, shape):
     torch.manual_seed(3)
-    linear = [nn.Linear(a, b, bias=False, dtype=torch.float64) for a, b in zip(shape, shape[1:], strict=False)]
+    linear = [nn.Linear(a, b, bias=False, dtype=torch.float64) for a, b in pairwise(shape)]
     network = nn.Sequential(linear[0], nn.ReLU(), linear[1], nn.ReLU(), linear[2])
     dense = DenseMethod([module.weight.detach() for module in linear], method, factors, published)
     learner = method.start(network)  # type: ignore[attr-defined]
@@ -468,7 +489,9 @@ def test_equal_weights_give_trgp_to_the_bit():
     states = []
     for method in (Trgp(**SETTINGS, nearness=0.4), TrgpPlus(**SETTINGS, nearness=0.4, weights=(1.0, 1.0))):
         torch.manual_seed(3)
-        learner = method.start(nn.Sequential(nn.Linear(12, 20), nn.ReLU(), nn.Linear(20, 8), nn.ReLU(), nn.Linear(8, 3)))
+        learner = method.start(
+            nn.Sequential(nn.Linear(12, 20), nn.ReLU(), nn.Linear(20, 8), nn.ReLU(), nn.Linear(8, 3))
+        )
         for task, (inputs, labels) in enumerate(stream()):
             learner.learn(str(task), (inputs.float(), labels))
         states.append(learner.state())

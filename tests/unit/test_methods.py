@@ -1,0 +1,113 @@
+"""What projecting methods decide: whom a task trusts, with which weights, and which settings are refused."""
+
+import pytest
+
+from ebbing.learn.methods import Gpm, Trgp, TrgpPlus
+from ebbing.learn.projection import Threshold
+
+# Whom a task trusts
+
+
+def test_gpm_trusts_nobody():
+    assert Gpm().trust(1.0, [1.0, 0.9]) == {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "inside", "expected"),
+    [
+        ({}, [], []),
+        ({}, [0.4, 0.3], []),
+        ({}, [0.6], [0]),
+        ({}, [0.6, 0.7, 0.55, 0.9], [3, 1]),  # the two nearest
+        ({}, [0.6, 0.4, 0.1], [0]),
+        ({"trusted": 1}, [0.6, 0.7], [1]),
+        ({"trusted": 3}, [0.6, 0.7, 0.8, 0.9], [3, 2, 1]),
+        ({"nearness": 0.75}, [0.6, 0.7, 0.8], [2]),
+        ({"nearness": 0.0}, [0.0, 0.1], [1]),
+        ({"nearness": 0.5}, [0.5], []),  # more than the share
+        ({"latest_only_at": (2,)}, [0.9, 0.6], [1]),
+        ({"latest_only_at": (2,)}, [0.9, 0.4], []),
+        ({"latest_only_at": (2,)}, [0.9, 0.6, 0.7], [0, 2]),
+        ({"latest_only_at": (1, 3)}, [0.9, 0.8, 0.7], [2]),
+    ],
+)
+def test_the_nearest_tasks_are_trusted(settings, inside, expected):
+    method = Trgp(**settings)
+    assert method.nearest(1.0, inside) == expected
+    assert method.trust(1.0, inside) == dict.fromkeys(expected, 1.0)
+    assert method.trust(10.0, [10 * value for value in inside]) == dict.fromkeys(expected, 1.0)
+    assert set(TrgpPlus(**settings | {"weights": (1.0,) * 3}).trust(1.0, inside)) == set(expected)
+
+
+def test_no_gradient_no_trust():
+    assert Trgp(nearness=0.0).trust(0.0, [0.0, 0.0]) == {}
+
+
+@pytest.mark.parametrize(
+    ("settings", "inside", "expected"),
+    [
+        ({}, [0.9, 0.6, 0.7], {2: 1.2, 0: 0.8}),  # by recency, not by nearness
+        ({}, [0.6, 0.9, 0.7], {2: 1.2, 1: 0.8}),
+        ({}, [0.6, 0.4], {0: 1.0}),  # a single one
+        ({}, [0.1], {}),
+        ({"weights": (1.4, 1.0)}, [0.6, 0.7], {1: 1.4, 0: 1.0}),  # as they are, if there are as many
+        ({"weights": (1.4, 1.0)}, [0.6, 0.1], {0: 1.0}),
+        ({"trusted": 3, "weights": (1.5, 1.0, 0.5)}, [0.6, 0.7, 0.8], {2: 1.5, 1: 1.0, 0: 0.5}),
+        ({"trusted": 3, "weights": (1.5, 1.0, 0.5)}, [0.6, 0.1, 0.8], {2: 1.2, 0: 0.8}),  # scaled to mean 1
+        ({"trusted": 1, "weights": (1.2, 0.8)}, [0.6, 0.7], {1: 1.0}),
+        ({"recency": 0.5}, [0.6, 0.7], {1: 4 / 3, 0: 2 / 3}),
+        ({"recency": 0.5}, [0.6, 0.1, 0.7], {2: 8 / 5, 0: 2 / 5}),  # two tasks apart
+        ({"recency": 0.5}, [0.6, 0.7, 0.1, 0.1], {1: 4 / 3, 0: 2 / 3}),
+        ({"recency": 0.5, "trusted": 3}, [0.6, 0.7, 0.8], {2: 12 / 7, 1: 6 / 7, 0: 3 / 7}),
+        ({"recency": 1.0}, [0.6, 0.7], {1: 1.0, 0: 1.0}),
+        ({"recency": 0.3}, [0.6], {0: 1.0}),
+        ({"recency": 0.3}, [0.1], {}),
+    ],
+)
+def test_the_weights_of_trgp_plus(settings, inside, expected):
+    assert TrgpPlus(**settings).trust(1.0, inside) == pytest.approx(expected, rel=1e-12)
+
+
+# Thresholds
+
+
+def test_thresholds_by_layer_and_task():
+    assert Threshold().at(layer=4, task=9) == pytest.approx(0.997)
+    assert Threshold((0.95, 0.99), growth=0.0).at(layer=1, task=9) == 0.99
+    assert Threshold((0.5, 0.6), growth=0.1).at(layer=0, task=2) == pytest.approx(0.7)
+    assert Threshold(0.99, growth=0.01).at(layer=0, task=5) == 1.0
+
+
+# Settings
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Threshold(0.0), "threshold 0.0: give a share between 0 and 1"),
+        (lambda: Threshold((0.9, 1.1)), "threshold 1.1"),
+        (lambda: Threshold("high"), "threshold 'high'"),  # type: ignore[arg-type]
+        (lambda: Threshold(0.9, growth=-0.1), "growth=-0.1"),
+        (lambda: Gpm(samples=0), "samples=0"),
+        (lambda: Gpm(samples=(3, 0)), "samples=0"),
+        (lambda: Gpm(own="head"), r"own='head': give a tuple of names, as \('head',\)"),  # type: ignore[arg-type]
+        (lambda: Gpm(norms="free"), "norms='free': give own, frozen or shared"),  # type: ignore[arg-type]
+        (lambda: Trgp(trusted=0), "trusted=0"),
+        (lambda: Trgp(nearness=1.5), "nearness=1.5"),
+        (lambda: Trgp(nearness=float("nan")), "nearness=nan"),
+        (lambda: TrgpPlus(weights=(1.0,)), "give one for each of the 2 tasks"),
+        (lambda: TrgpPlus(weights=(0.8, 1.2)), "let them decrease"),
+        (lambda: TrgpPlus(weights=(1.2, -0.8)), "give positive numbers"),
+        (lambda: TrgpPlus(weights=(float("inf"), 0.8)), "give positive numbers"),
+        (lambda: TrgpPlus(recency=0.0), "recency=0.0"),
+        (lambda: TrgpPlus(recency=1.1), "recency=1.1"),
+    ],
+)
+def test_settings_that_make_no_sense(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_whole_floats_count_as_whole_numbers():
+    assert repr(Trgp(samples=300.0, trusted=2.0)) == repr(Trgp())  # type: ignore[arg-type]
+    assert repr(Gpm(samples=(3.0, 4))) == repr(Gpm(samples=(3, 4)))  # type: ignore[arg-type]
