@@ -129,7 +129,7 @@ class Layer:
     def _linear(self, input: Tensor) -> Tensor:
         (moving,) = self.moving
         rows, outputs = input.numel() // input.shape[-1], len(self.module.weight)
-        if rows >= outputs and not moving.turned:
+        if rows > outputs and not moving.turned:
             return functional.linear(input, moving.effective(), self.module.bias)
         result = moving.linear(input.reshape(rows, input.shape[-1]))
         if self.module.bias is not None:

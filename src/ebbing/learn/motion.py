@@ -27,6 +27,8 @@ protect. After the task, what has moved in the columns of M belongs to the task 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import reduce
+from itertools import groupby
 from typing import Any
 
 import torch
@@ -99,27 +101,32 @@ class Moving:
             if self.rotation is None
             else self.rotation.T @ weight.T
         )  # (d, out)
-        self.frozen = rows[: self.frozen_count].clone()
-        self.active = nn.Parameter(rows[self.frozen_count :].clone())
+        self.rows, self.frozen = rows, rows[: self.frozen_count]
+        self.active = nn.Parameter(rows[self.frozen_count :])  # in the same memory, so that one product does for both
+        self.address = self.active.data_ptr()
         self.start = self.active.detach().clone()
         in_basis = basis.T @ weight.T  # (m, out)
         self.gains = [Gain.of(in_basis[task.subspace.columns], task.weight) for task in trusted]
-        self.blocks = self._blocks(patterns[order][self.frozen_count :].tolist())
+        self.sizes, self.gains_of = self._blocks(patterns[order][self.frozen_count :].tolist())
         self.weight = weight
         self.turned = False  # whether inputs come in the coordinates U already
         # What is frozen, in the original coordinates: the effective weights are this and the active part. (d, out)
         self.still = None if self.rotation is None else self.rotation[:, : self.frozen_count] @ self.frozen
 
-    def _blocks(self, patterns: list[int]) -> list[tuple[int, int, tuple[int, ...]]]:
-        """(first row, end, gains that apply): each run of equal patterns among the trusted rows, then the free rows."""
-        blocks: list[tuple[int, int, tuple[int, ...]]] = []
-        for row, pattern in enumerate(patterns):
-            gains = tuple(bit for bit in range(len(self.gains)) if pattern >> bit & 1)
-            if blocks and blocks[-1][2] == gains:
-                blocks[-1] = (blocks[-1][0], row + 1, gains)
-            else:
-                blocks.append((row, row + 1, gains))
-        return [*blocks, (len(patterns), len(self.active), ())]
+    def _blocks(self, patterns: list[int]) -> tuple[list[int], list[tuple[int, ...]]]:
+        """Of the trained rows: each run of equal patterns among the trusted ones, then the free ones.
+
+        Their numbers of rows, and which gains apply to each.
+        """
+        runs = [(pattern, len(list(run))) for pattern, run in groupby(patterns)]
+        gains = [tuple(bit for bit in range(len(self.gains)) if pattern >> bit & 1) for pattern, _ in runs]
+        return [size for _, size in runs] + [len(self.active) - len(patterns)], [*gains, ()]
+
+    def whole(self) -> Tensor:
+        """Frozen and trained rows (d, out), also if somebody has given the parameter other memory."""
+        if self.active.data_ptr() == self.address:
+            return self.rows
+        return torch.cat([self.frozen, self.active.detach()])
 
     def parameters(self) -> list[nn.Parameter]:
         """What is trained."""
@@ -176,29 +183,21 @@ class _RotatedLinear(torch.autograd.Function):
         rotated = inputs if moving.rotation is None or moving.turned else inputs @ moving.rotation
         ctx.save_for_backward(rotated, active)
         ctx.moving = moving
-        f = moving.frozen_count
-        if f == 0:
-            return rotated @ active
-        return torch.addmm(rotated[:, :f] @ moving.frozen, rotated[:, f:], active)
+        return rotated @ moving.whole()
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor, None]:
         (g,) = gradients  # (rows, out)
         rotated, active = ctx.saved_tensors
         moving: Moving = ctx.moving
-        f = moving.frozen_count
         to_active = torch.empty_like(active)
         gained = [gain(g) for gain in moving.gains]
-        for first, end, gains in moving.blocks:
-            source = g if not gains else gained[gains[0]]
-            for other in gains[1:]:
-                source = source + gained[other]
-            torch.mm(rotated[:, f + first : f + end].T, source, out=to_active[first:end])
+        _, *inputs = rotated.T.split([moving.frozen_count, *moving.sizes])
+        for x, result, gains in zip(inputs, to_active.split(moving.sizes), moving.gains_of, strict=True):
+            torch.mm(x, reduce(torch.add, [gained[gain] for gain in gains]) if gains else g, out=result)
         to_inputs = None
         if ctx.needs_input_grad[0]:
-            to_inputs = g @ active.T
-            if f:
-                to_inputs = torch.cat([g @ moving.frozen.T, to_inputs], dim=1)
+            to_inputs = g @ moving.whole().T
             if moving.rotation is not None and not moving.turned:
                 to_inputs = to_inputs @ moving.rotation.T
         return to_inputs, to_active, None
@@ -214,12 +213,13 @@ class _Gained(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        result = gradients[0].clone()
         moving: Moving = ctx.moving
-        for first, end, gains in moving.blocks:
-            if gains:
-                result[first:end] = sum(moving.gains[gain](gradients[0][first:end]) for gain in gains)
-        return result, None
+        parts = gradients[0].split(moving.sizes)
+        gained = [
+            reduce(torch.add, [moving.gains[gain](part) for gain in gains]) if gains else part
+            for part, gains in zip(parts, moving.gains_of, strict=True)
+        ]
+        return torch.cat(gained), None
 
 
 class Explicit:

@@ -1,0 +1,300 @@
+"""Protecting old tasks: TRGP against its authors' dense formulas and against plain training, and what it stores.
+
+Run alone: python benchmarks/bench_methods.py. It uses one core, for about 3 minutes. Tasks, layers and subspaces are
+those of Permuted MNIST and Split CIFAR-100, whose images are downloaded at first use. Time is that of the processor.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from ebbing.learn import Lesson, PermutedMnist, SplitCifar100
+from ebbing.learn.batches import Pair, batches_of, forward_for
+from ebbing.learn.learner import Learner
+from ebbing.learn.methods import Trgp
+from ebbing.learn.motion import Moving, Trusted
+from ebbing.learn.projection import Threshold
+from ebbing.learn.schedule import Schedule, fit
+from ebbing.learn.sequences import one_thread
+from ebbing.learn.table1_networks import Perceptron, SmallAlexNet
+from harness import Row, at_least, at_most, markdown
+
+State = dict[str, Tensor]
+Forward = Callable[[Tensor], Tensor]
+
+RATE = 0.01
+MNIST = Trgp(Schedule(RATE, epochs=1, batch_size=10), Threshold((0.95, 0.99, 0.99), growth=0.0), 300, nearness=0.2)
+CIFAR = Trgp(Schedule(RATE, epochs=1, batch_size=64), Threshold(), (24, 100, 100, 125, 125), ("heads",), nearness=0.5)
+
+
+# -------------------------------------------------------------------- Permuted MNIST
+
+
+def whole_run(stream: PermutedMnist) -> tuple[list[Row], State, State]:
+    """Also what is known before the last task and after it.
+
+    Everything is included but for making the tasks' images. In a run of the published five epochs, what is done once
+    per task (choosing whom to trust, turning the images, singular vectors) weighs a fifth of what it does here.
+    """
+    learner, plain = MNIST.start(Perceptron().build(0)), Perceptron().build(0)
+    before, ours, theirs = learner.state(), 0.0, 0.0
+    for t in range(stream.tasks):
+        data = task(stream, t)
+        if t == 0:
+            first_task_is_plain_training((data[0][:2000], data[1][:2000]))
+        before = learner.state()
+        ours += processor(lambda t=t, data=data: learner.learn(str(t), data))
+        theirs += processor(lambda data=data: train(plain.parameters(), plain, shuffled(data, 10)))
+    what = f"Permuted MNIST, {stream.tasks} tasks of {stream.train_images:,} images, one epoch ({ours:.0f} s)"
+    return [at_most(f"{what}: TRGP against plain training", ours / theirs, 3, "x")], before, learner.state()
+
+
+def first_task_is_plain_training(data: Pair) -> None:
+    learner, plain, random = MNIST.start(Perceptron().build(0)), Perceptron().build(0), torch.Generator().manual_seed(0)
+    learner.learn("0", data)
+    torch.randperm(len(data[0]), generator=random)  # the learner's choice of examples
+    train(plain.parameters(), plain, shuffled(data, 10, random))
+    apart = distance(learner.network.parameters(), plain.parameters())
+    assert apart < 1e-5, f"a first task differs from plain training by {apart:.1e}"
+
+
+def step_against_dense(data: Pair, known: State) -> list[Row]:
+    """A step of the last task, the share of turning its images included: once for five epochs."""
+    few = data[0][:50], data[1][:50]
+    exact = started(MNIST, Perceptron().build(0).double(), doubled(known))
+    dense = Dense(exact, (data[0][:300].double(), data[1][:300]))
+    with learning(exact, (data[0].double(), data[1])) as parameters:
+        fit(MNIST.schedule, exact.network, exact.network, parameters, lambda: batches(few, 10, torch.float64))
+        train(dense.parameters(), dense, batches(few, 10, torch.float64), dense.project)
+        apart = distance((layer.moving[0].effective() for layer in exact.layers), map(effective, dense.layers))
+    assert apart < 1e-9, f"the effective weights differ by {apart:.1e} after 5 steps"
+
+    learner = started(MNIST, Perceptron().build(0), known)
+    dense = Dense(learner, (data[0][:300], data[1][:300]))
+    ranks = ", ".join(str(S.shape[1]) for S in dense.layers[0].spaces)
+    what = f"Permuted MNIST, a step of the last task (first layer: {known['layer.1.0.basis'].shape[1]} directions"
+    with learning(learner, data) as parameters:
+        some = data[0][:2000], data[1][:2000]
+        turning = processor(lambda: learner._turned(some, data[0][:300]))
+        learner.layers[0].moving[0].turned = False
+        turned = learner._turned(some, data[0][:300])
+        assert learner.layers[0].moving[0].turned
+        fast = slow = float("inf")
+        for _ in range(5):
+            fast = min(fast, processor(lambda: follow(learner, parameters, turned)) / 200)
+            slow = min(slow, processor(lambda: train(dense.parameters(), dense, batches(few, 10), dense.project)) / 5)
+    fast += turning / (5 * 200)
+    shown = f"protected, {ranks} trusted): {slow * 1e3:.0f} ms in dense matrices against {fast * 1e3:.2f} ms"
+    return [at_least(f"{what} {shown}", slow / fast, 40)]
+
+
+class Dense(nn.Module):
+    """The perceptron while TRGP learns a task, as its formulas stand: every product a dense one, every step anew."""
+
+    def __init__(self, learner: Learner, examples: Pair) -> None:
+        super().__init__()
+        chosen = learner._trusted(*examples)
+        together = zip(learner.layers, chosen, strict=True)
+        layers = [DenseLayer(layer.weights[0], layer.blocks[0].basis, trusted) for layer, (trusted,) in together]
+        self.layers: list[DenseLayer] = layers
+        self.registered = nn.ModuleList(layers)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        for layer in self.layers[:-1]:
+            inputs = functional.linear(inputs, layer()).relu()
+        return functional.linear(inputs, self.layers[-1]())
+
+    @torch.no_grad()
+    def project(self) -> None:
+        for layer in self.layers:
+            assert layer.weight.grad is not None
+            layer.weight.grad -= layer.weight.grad @ layer.protected
+
+
+class DenseLayer(nn.Module):
+    """W_eff = W + sum_j lambda_j (W S_j Q_j S_j' - W S_j S_j'), Q_j the corner of a d x d matrix, as published."""
+
+    def __init__(self, weight: Tensor, basis: Tensor, trusted: list[Trusted]) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(weight.clone())
+        self.protected = basis @ basis.T  # (d, d)
+        self.spaces = [basis[:, one.subspace.columns] for one in trusted]
+        self.weights = [one.weight for one in trusted]
+        self.scales = nn.ParameterList(torch.eye(len(basis), dtype=basis.dtype) for _ in trusted)
+
+    def forward(self) -> Tensor:
+        total, W = self.weight, self.weight
+        for S, Q, weight in zip(self.spaces, self.scales, self.weights, strict=True):
+            r = S.shape[1]
+            total = total + weight * (W @ (S @ Q[:r, :r] @ S.T) - W @ (S @ S.T))
+        return total
+
+
+def effective(layer: DenseLayer) -> Tensor:
+    return layer()
+
+
+def doubled(state: State) -> State:
+    """In double precision, bases orthonormal to it."""
+    state = {name: value.double() if value.is_floating_point() else value for name, value in state.items()}
+    for name in [name for name in state if name.endswith(".basis")]:
+        basis, triangle = torch.linalg.qr(state[name])
+        state[name] = basis * triangle.diagonal().sign()
+    return state
+
+
+def stored(state: State, tasks: int) -> list[Row]:
+    """The authors keep two d x d scale matrices for every layer and task, and a copy of the task's basis."""
+    ours = sum(value.nbytes for name, value in state.items() if not name.startswith("network.")) / tasks
+    copies = matrices = 0.0
+    for name, basis in state.items():
+        if name.endswith(".basis"):
+            d, block = len(basis), name.removesuffix("basis")
+            matrices += 2 * d * d * basis.element_size()
+            ranks = sum(len(state[f"{block}{t}.columns"]) for t in range(tasks))
+            copies += d * ranks * basis.element_size() / tasks
+    what = f"Permuted MNIST: {ours / 1e6:.2f} MB stored per task, of {matrices / 1e6:.2f} MB in d x d matrices"
+    share = 100 * ours / (matrices + copies)
+    return [at_most(f"{what} and {copies / 1e6:.2f} MB in copies of bases", share, 25, "%")]
+
+
+# -------------------------------------------------------------------- Split CIFAR-100
+
+
+def step_against_plain() -> list[Row]:
+    """After 2, 5 and 9 tasks of five steps each, which is enough for subspaces of the usual sizes."""
+    stream = SplitCifar100(train_images=640, test_images=1)
+    learner, rows = CIFAR.start(SmallAlexNet().build(0)), []
+    for t in range(stream.tasks):
+        data = task(stream, t)
+        if t == 2:
+            fast_form_is_as_written(data, learner.state())
+        if t in (2, 5, 9):
+            rows.append(cifar_step(data, learner.state(), t))
+        learner.learn(str(t), (data[0][:320], data[1][:320]))
+    return rows
+
+
+def cifar_step(data: Pair, known: State, t: int) -> Row:
+    learner, plain = started(CIFAR, SmallAlexNet().build(0), known), SmallAlexNet().build(0)
+    ours = theirs = float("inf")
+    with learning(learner, data) as parameters:
+        moving = [layer.moving[0] for layer in learner.layers]
+        ranks = ", ".join(str(len(one.columns)) for one in moving if isinstance(one, Moving))
+        for _ in range(5):
+            plainly = processor(lambda: train(plain.parameters(), forward_for(plain, t), batches(data, 64)))
+            theirs = min(theirs, plainly)
+            ours = min(ours, processor(lambda: follow(learner, parameters, data)))
+    what = f"CIFAR-100, a step after {t} tasks ({ranks} trusted directions): {ours * 100:.0f} ms, of plain training's"
+    return at_most(what, ours / theirs, 1.35, "x")
+
+
+def fast_form_is_as_written(data: Pair, known: State) -> None:
+    """Two steps with the scale matrices and without: the same effective weights."""
+    found = []
+    for explicit in (False, True):
+        learner = started(CIFAR, SmallAlexNet().build(0), known)
+        trusted = learner._trusted(data[0][:125], data[1][:125])
+        assert all(len(chosen) == 2 for (chosen,) in trusted), "every layer was to have two trusted tasks"
+        with learning(learner, data) as parameters:
+            free = parameters[len(learner.layers) :]
+            together = zip(learner.layers, trusted, strict=True)
+            in_layers = [p for layer, chosen in together for p in layer.start(chosen, explicit=explicit)]
+            torch.manual_seed(0)  # dropout
+            follow(learner, in_layers + free, (data[0][:128], data[1][:128]))
+            found.append([layer.moving[0].effective().detach() for layer in learner.layers])
+    moved = distance(found[0], (weight.flatten(1) for weight in layer_weights(known)))
+    apart = distance(*found)
+    assert apart < 1e-3 * moved, f"the two forms differ by {apart:.1e} after weights have moved by {moved:.1e}"
+
+
+def layer_weights(state: State) -> list[Tensor]:
+    return [state[f"network.{name.split('.', 1)[1][:-8]}.weight"] for name in state if name.endswith(".0.basis")]
+
+
+# -------------------------------------------------------------------- both
+
+
+def task(stream: PermutedMnist | SplitCifar100, number: int) -> Pair:
+    sample = stream.sample(Lesson(str(number), number), seed=0)
+    return sample.train_inputs, sample.train_labels
+
+
+def started(method: Trgp, network: nn.Module, known: State) -> Learner:
+    learner = method.start(network)
+    learner.restore({name: value.clone() for name, value in known.items()})
+    return learner
+
+
+class EnoughError(Exception):
+    """Ends a task that is not to be remembered."""
+
+
+@contextmanager
+def learning(learner: Learner, data: Pair) -> Iterator[list[nn.Parameter]]:
+    """In the middle of the next task, which is forgotten afterwards."""
+    samples = learner.method.samples
+    most = max(samples) if isinstance(samples, tuple) else samples
+    with suppress(EnoughError), learner.task("next", (data[0][:most], data[1][:most])) as parameters:
+        yield parameters
+        raise EnoughError
+
+
+def follow(learner: Learner, parameters: list[nn.Parameter], data: object) -> None:
+    """An epoch as the learner does it."""
+    schedule, forward = learner.method.schedule, forward_for(learner.network, len(learner.tasks))
+    epoch = batches_of(data, schedule.batch_size, None, torch.device("cpu"))  # type: ignore[arg-type]
+    fit(schedule, learner.network, forward, parameters, epoch)
+
+
+def train(
+    parameters: Iterable[nn.Parameter], forward: Forward, data: Iterable[Pair], before_step: Callable[[], object] = int
+) -> None:
+    """The loop that everybody writes."""
+    optimizer = torch.optim.SGD(parameters, lr=RATE)
+    for inputs, labels in data:
+        optimizer.zero_grad()
+        functional.cross_entropy(forward(inputs), labels).backward()
+        before_step()
+        optimizer.step()
+
+
+def batches(data: Pair, size: int, dtype: torch.dtype = torch.float32) -> Iterator[Pair]:
+    inputs, labels = data
+    return zip(inputs.to(dtype).split(size), labels.split(size), strict=True)
+
+
+def shuffled(data: Pair, size: int, random: torch.Generator | None = None) -> Iterator[Pair]:
+    inputs, labels = data
+    order = torch.randperm(len(inputs), generator=random)
+    for rows in order.split(size):
+        yield inputs[rows], labels[rows]
+
+
+def distance(some: Iterable[Tensor], others: Iterable[Tensor]) -> float:
+    return max(float((a - b).detach().abs().max()) for a, b in zip(some, others, strict=True))
+
+
+def processor(work: Callable[[], object]) -> float:
+    """Seconds of the processor: of a run of minutes, somebody else always takes some."""
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def run() -> list[Row]:
+    with one_thread():
+        stream = PermutedMnist(test_images=1)
+        rows, before, after = whole_run(stream)
+        dense = step_against_dense(task(stream, stream.tasks - 1), before)
+        return [*dense, *rows, *step_against_plain(), *stored(after, stream.tasks)]
+
+
+if __name__ == "__main__":
+    print(markdown(run()))
