@@ -717,3 +717,15 @@ def test_on_a_gpu(method, tmp_path):
             torch.testing.assert_close(found, learner.outputs(f"task {task}", data(task)[0]).cpu(), rtol=0, atol=1e-4)
         other.learn("task 3", data(3))
         assert other.accuracy("task 3", data(3)) == 1
+
+
+def test_the_accuracy_of_a_sample_is_that_of_its_test_data():
+    random = torch.Generator().manual_seed(3)
+    inputs = torch.randn(60, 4, generator=random)
+    labels = (inputs[:, 0] > 0).long()
+    learner = Gpm(Schedule(learning_rate=0.5, epochs=20), samples=20).start(nn.Sequential(nn.Linear(4, 2)))
+    sample = Sample(inputs[:40], labels[:40], inputs[40:], 1 - labels[40:])  # the test labels are wrong on purpose
+    learner.learn("a", sample)
+    right = learner.accuracy("a", (inputs[40:], labels[40:]))
+    assert right > 0.7
+    assert learner.accuracy("a", sample) == pytest.approx(1 - right)

@@ -237,8 +237,10 @@ class Learner:
             return torch.cat([forward(self._here(part)) for part in inputs.split(self.method.schedule.test_batch_size)])
 
     def accuracy(self, task: str, data: Data) -> float:
-        """Share of a task's examples that are classified rightly."""
+        """Share of a task's examples that are classified rightly; of a `Sample`, those to be tested on."""
         self._check_idle()
+        if isinstance(data, Sample):
+            data = (data.test_inputs, data.test_labels)
         number, right, total = self._number(task), 0, 0
         forward = forward_for(self.network, number)
         with self._as(number), torch.no_grad():
