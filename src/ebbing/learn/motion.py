@@ -26,6 +26,7 @@ protect. After the task, what has moved in the columns of M belongs to the task 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import groupby
@@ -105,22 +106,17 @@ class Moving:
         self.active = nn.Parameter(rows[self.frozen_count :])  # in the same memory, so that one product does for both
         self.address = self.active.data_ptr()
         self.start = self.active.detach().clone()
-        in_basis = basis.T @ weight.T  # (m, out)
-        self.gains = [Gain.of(in_basis[task.subspace.columns], task.weight) for task in trusted]
-        self.sizes, self.gains_of = self._blocks(patterns[order][self.frozen_count :].tolist())
+        trusted_patterns = patterns[order][self.frozen_count :].tolist()
+        runs = [(pattern, len(list(run))) for pattern, run in groupby(trusted_patterns)]
+        tasks_of = [tuple(bit for bit in range(len(trusted)) if pattern >> bit & 1) for pattern, _ in runs]
+        trusted_sizes, own = [size for _, size in runs], len(trusted_patterns)
+        weights = [task.weight for task in trusted]
+        self.gains = Gains(self.start[:own], trusted_sizes, tasks_of, weights) if own else None
+        self.sizes = [*trusted_sizes, len(self.active) - own]  # the rows of each block; the last are free
         self.weight = weight
         self.turned = False  # whether inputs come in the coordinates U already
         # What is frozen, in the original coordinates: the effective weights are this and the active part. (d, out)
         self.still = None if self.rotation is None else self.rotation[:, : self.frozen_count] @ self.frozen
-
-    def _blocks(self, patterns: list[int]) -> tuple[list[int], list[tuple[int, ...]]]:
-        """Of the trained rows: each run of equal patterns among the trusted ones, then the free ones.
-
-        Their numbers of rows, and which gains apply to each.
-        """
-        runs = [(pattern, len(list(run))) for pattern, run in groupby(patterns)]
-        gains = [tuple(bit for bit in range(len(self.gains)) if pattern >> bit & 1) for pattern, _ in runs]
-        return [size for _, size in runs] + [len(self.active) - len(patterns)], [*gains, ()]
 
     def whole(self) -> Tensor:
         """Frozen and trained rows (d, out), also if somebody has given the parameter other memory."""
@@ -154,25 +150,45 @@ class Moving:
         return self.weight + (free @ moved[own:]).T, change
 
 
-@dataclass(frozen=True, eq=False)
-class Gain:
-    """lambda^2 K, K = (W S)(W S)' for one trusted task, as a matrix or, where cheaper, as its factor."""
+class Gains:
+    """What the gradient of each block of trusted rows is multiplied by: sum_j lambda_j^2 K_j over its tasks j.
 
-    factor: Tensor | None  # lambda (W S)' (r, out)
-    dense: Tensor | None  # (out, out)
+    The rows of (W S_j)' are blocks of the rows F of (W U)', so K_j is a sum of F_b' F_b over the blocks b of task j,
+    and block a's gradient is multiplied by sum_b c_ab F_b' F_b, c_ab = sum of lambda_j^2 over the tasks of both. Kept
+    as matrices (out, out) or, where that is cheaper, as the factors F_b, which all blocks share.
+    """
 
-    @staticmethod
-    def of(rows: Tensor, weight: float) -> Gain:
-        """From (W S)' (r, out) and lambda."""
-        scaled = weight * rows
-        return Gain(scaled, None) if 2 * rows.shape[0] < rows.shape[1] else Gain(None, scaled.T @ scaled)
+    def __init__(self, rows: Tensor, sizes: list[int], tasks_of: list[tuple[int, ...]], weights: list[float]) -> None:
+        self.factors = rows.split(sizes)  # (size, out) each
+        self.shares = [
+            [sum(weights[j] ** 2 for j in of_a if j in of_b) for of_b in tasks_of] for of_a in tasks_of
+        ]  # c_ab
+        self.dense: list[Tensor] | None = None
+        if len(tasks_of) * rows.shape[1] < 2 * len(rows):
+            squares = [factor.T @ factor for factor in self.factors]
+            self.dense = [_combined(shares, squares) for shares in self.shares]
 
-    def __call__(self, gradient: Tensor) -> Tensor:
-        """gradient (rows, out) times lambda^2 K."""
+    def of_outputs(self, gradient: Tensor) -> list[Tensor]:
+        """The gradient at the outputs (rows, out), as it counts for each block."""
         if self.dense is not None:
-            return gradient @ self.dense
-        assert self.factor is not None
-        return (gradient @ self.factor.T) @ self.factor
+            return [gradient @ matrix for matrix in self.dense]
+        parts = [(gradient @ factor.T) @ factor for factor in self.factors]
+        return [_combined(shares, parts) for shares in self.shares]
+
+    def of_rows(self, gradients: Sequence[Tensor]) -> list[Tensor]:
+        """The gradients of the blocks themselves (size, out)."""
+        if self.dense is not None:
+            return [gradient @ matrix for gradient, matrix in zip(gradients, self.dense, strict=True)]
+        found = []
+        for gradient, shares in zip(gradients, self.shares, strict=True):
+            found.append(_combined(shares, [(gradient @ factor.T) @ factor for factor in self.factors]))
+        return found
+
+
+def _combined(shares: list[float], parts: Sequence[Tensor]) -> Tensor:
+    """sum_b share_b part_b, of which one at least is not 0."""
+    scaled = (share * part for share, part in zip(shares, parts, strict=True) if share)
+    return reduce(torch.Tensor.add_, scaled)
 
 
 class _RotatedLinear(torch.autograd.Function):
@@ -191,10 +207,10 @@ class _RotatedLinear(torch.autograd.Function):
         rotated, active = ctx.saved_tensors
         moving: Moving = ctx.moving
         to_active = torch.empty_like(active)
-        gained = [gain(g) for gain in moving.gains]
+        sources = [*moving.gains.of_outputs(g), g] if moving.gains else [g]
         _, *inputs = rotated.T.split([moving.frozen_count, *moving.sizes])
-        for x, result, gains in zip(inputs, to_active.split(moving.sizes), moving.gains_of, strict=True):
-            torch.mm(x, reduce(torch.add, [gained[gain] for gain in gains]) if gains else g, out=result)
+        for x, source, result in zip(inputs, sources, to_active.split(moving.sizes), strict=True):
+            torch.mm(x, source, out=result)
         to_inputs = None
         if ctx.needs_input_grad[0]:
             to_inputs = g @ moving.whole().T
@@ -214,12 +230,9 @@ class _Gained(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         moving: Moving = ctx.moving
-        parts = gradients[0].split(moving.sizes)
-        gained = [
-            reduce(torch.add, [moving.gains[gain](part) for gain in gains]) if gains else part
-            for part, gains in zip(parts, moving.gains_of, strict=True)
-        ]
-        return torch.cat(gained), None
+        assert moving.gains is not None
+        *trusted, free = gradients[0].split(moving.sizes)
+        return torch.cat([*moving.gains.of_rows(trusted), free]), None
 
 
 class Explicit:

@@ -127,13 +127,19 @@ def _epoch(
     steps = 0
     for inputs, labels in batches:
         steps += 1
-        loss = loss_of(forward(inputs), labels)
-        gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
-        with torch.no_grad():
-            for parameter, gradient in zip(parameters, gradients, strict=True):
-                if gradient is not None:  # None: another task's head, say
-                    parameter.add_(gradient, alpha=-rate)
+        _step(forward, parameters, inputs, labels, rate)
     return steps
+
+
+def _step(
+    forward: Callable[[Tensor], Tensor], parameters: list[nn.Parameter], inputs: Tensor, labels: Tensor, rate: float
+) -> None:
+    """A function, so that gradients are gone before the next step needs memory."""
+    gradients = torch.autograd.grad(loss_of(forward(inputs), labels), parameters, allow_unused=True)
+    with torch.no_grad():
+        for parameter, gradient in zip(parameters, gradients, strict=True):
+            if gradient is not None:  # None: another task's head, say
+                parameter.add_(gradient, alpha=-rate)
 
 
 class _State:
