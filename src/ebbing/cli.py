@@ -288,6 +288,7 @@ def reproduce(
     seeds: Annotated[int | None, typer.Option(help="For networks: number of seeds.")] = None,
     workers: Annotated[int, typer.Option(help="For networks: processes to train in.")] = 2,
     cluster: Annotated[str | None, typer.Option(help="For networks: address of a Dask scheduler.")] = None,
+    device: Annotated[str, typer.Option(help="For networks: cpu, or cuda for a GPU.")] = "cpu",
     stored: Annotated[
         bool, typer.Option("--stored", help="Table 1: report what is trained so far; no training.")
     ] = False,
@@ -301,7 +302,7 @@ def reproduce(
     from ebbing.paper.reproduce import Options, reproduce
     from ebbing.progress import progress_bar
 
-    options = Options(scale, seeds, workers, cluster, stored)  # type: ignore[arg-type]  (checked there)
+    options = Options(scale, seeds, workers, cluster, device, stored)  # type: ignore[arg-type]  (checked there)
     verdicts = reproduce(targets or [], out, progress_bar, options)
     if as_json:
         print(printing.to_json("reproduce", {"folder": str(out), "verdicts": [vars(verdict) for verdict in verdicts]}))

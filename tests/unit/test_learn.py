@@ -711,7 +711,7 @@ def test_a_key_depends_on_nothing_else():
 def test_settings_by_name():
     assert TRAINING.describe() == {
         "tasks": {"kind": "Toy", "images": 20, "data": "toy", "identity": "toy"},
-        "architecture": {"kind": "FiveLayers", "widths": (2, 3, 4, 5)},
+        "architecture": {"kind": "FiveLayers", "widths": (2, 3, 4, 5), "version": FiveLayers().version},
         "method": {
             "kind": "Sgd",
             "learning_rate": 0.1,

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ebbing.learn import FiveLayers, Sample, Sgd
+from ebbing.learn import FiveLayers, Sample, Sgd, Training, tree
 from ebbing.learn.sequences import one_thread
 
 TOLERANCE = 1e-6
@@ -148,3 +148,11 @@ def test_gradients_per_image_and_second_derivatives_work():
         return torch.autograd.grad(torch.stack([g.square().sum() for g in once]).sum(), parameters[:1])[0]
 
     torch.testing.assert_close(twice(fused), twice(plain), rtol=1e-3, atol=1e-5)
+
+
+def test_the_version_of_the_network_is_part_of_the_key():
+    """Training magnifies rounding: results of another way to compute the same function are other results."""
+    node, settings = tree([["0"]], seed=0)[1], Training(architecture=FiveLayers((2, 3, 4, 5))).describe()
+    older = settings | {"architecture": {k: v for k, v in settings["architecture"].items() if k != "version"}}
+    assert settings["architecture"]["version"] == FiveLayers().version
+    assert node.key(settings) != node.key(older)

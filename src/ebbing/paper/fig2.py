@@ -123,6 +123,7 @@ def run(
     *,
     workers: int = 1,
     cluster: str | None = None,
+    device: str = "cpu",
     progress: Callable[[float], None] | None = None,
 ) -> Result:
     """Train what the store does not have yet, and gather the matrices."""
@@ -130,7 +131,7 @@ def run(
     wanted = sequences()
     nodes = [node for seed in range(config.seeds) for node in tree(wanted, seed)]
     execution = Execution(config.training, nodes, store, progress)
-    errors, fits = execution.run(workers, cluster)
+    errors, fits = execution.run(workers, cluster, device)
     matrices, fitted = {}, {}
     for sequence in wanted:
         whole = lessons(sequence)

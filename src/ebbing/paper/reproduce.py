@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from ebbing.paper import claims, fig1, rules, tables
 from ebbing.paper.record import Verdict, verdict_markdown, write_atomically, write_json
@@ -32,6 +32,7 @@ class Options:
     seeds: int | None = None
     workers: int = 2
     cluster: str | None = None
+    device: str = "cpu"
     stored: bool = False  # Table 1: report what has been trained so far, and train nothing
 
     def __post_init__(self) -> None:
@@ -40,6 +41,11 @@ class Options:
         for name in ("seeds", "workers"):
             if (value := getattr(self, name)) is not None:
                 count(name, value)
+
+    @property
+    def where(self) -> dict[str, Any]:
+        """Who trains, as the targets take it."""
+        return {"workers": self.workers, "cluster": self.cluster, "device": self.device}
 
 
 def _fig1(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
@@ -80,9 +86,7 @@ def _fig2(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     config = fig2.Config(seeds=options.seeds or 3)
     if options.scale == "quick":
         config = fig2.Config(seeds=options.seeds or 1, method=Sgd(epochs=150))
-    result = fig2.run(
-        config, Store(folder / "runs"), workers=options.workers, cluster=options.cluster, progress=progress
-    )
+    result = fig2.run(config, Store(folder / "runs"), progress=progress, **options.where)
     fig2.save(result, folder)
     fig2_plot.save(result, folder)
     return fig2_verdicts.verdicts(result)
@@ -93,8 +97,7 @@ def _sensitivity(folder: Path, progress: Progress, options: Options) -> list[Ver
     from ebbing.runs import Store
 
     config = sensitivity.Config(seeds=options.seeds or 3)
-    store = Store(folder / "runs")
-    result = sensitivity.run(config, store, workers=options.workers, cluster=options.cluster, progress=progress)
+    result = sensitivity.run(config, Store(folder / "runs"), progress=progress, **options.where)
     sensitivity.save(result, folder)
     return result.verdicts()
 
@@ -106,14 +109,8 @@ def _table1(folder: Path, progress: Progress, options: Options) -> list[Verdict]
     config = table1.Config() if options.scale == "paper" else table1.Config((table1.QUICK,))
     if options.seeds is not None:
         config = table1.Config(tuple(replace(protocol, seeds=options.seeds) for protocol in config.protocols))
-    result = table1.run(
-        config,
-        Store(folder / "runs"),
-        workers=options.workers,
-        cluster=options.cluster,
-        progress=progress,
-        stored_only=options.stored,
-    )
+    store = Store(folder / "runs")
+    result = table1.run(config, store, progress=progress, stored_only=options.stored, **options.where)
     table1_report.save(result, folder)
     table1_plot.save(result, folder)
     return table1_report.verdicts(result)

@@ -159,6 +159,7 @@ def run(
     *,
     workers: int = 1,
     cluster: str | None = None,
+    device: str = "cpu",
     progress: Callable[[float], None] | None = None,
 ) -> Result:
     """Train what the store does not have yet, one variant after the other, and gather the matrices."""
@@ -174,7 +175,7 @@ def run(
                 progress((k + share) / len(config.variants))
 
         execution = Execution(training, nodes, store, report)
-        errors, fitted = execution.run(workers, cluster)
+        errors, fitted = execution.run(workers, cluster, device)
         networks["found"] += execution.found
         networks["trained"] += len(execution.nodes) - execution.found
         matrices[variant], fits[variant] = {}, {}

@@ -188,6 +188,7 @@ def run(
     *,
     workers: int = 1,
     cluster: str | None = None,
+    device: str = "cpu",
     progress: Callable[[float], None] | None = None,
     stored_only: bool = False,
 ) -> Result:
@@ -208,6 +209,7 @@ def run(
             store,
             workers=workers,
             cluster=cluster,
+            device=device,
             progress=report,
             stored_only=stored_only,
         )

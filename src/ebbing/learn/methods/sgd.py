@@ -3,7 +3,7 @@
 Choices that the paper leaves open, and why these (docs/networks.md has the measurements):
 
 1. Batch size: the whole sample at once.
-2. Training loss: cross-entropy on the logits. With the squared error of the sigmoid most tasks after the first are not
+2. Training loss: cross-entropy on the logits. With the squared error of the sigmoid some tasks after the first are not
    learnt at all, as the sigmoid saturates; the theory speaks of fitted tasks. Errors are squared errors in any case.
 """
 
