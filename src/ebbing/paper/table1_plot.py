@@ -31,7 +31,7 @@ def plot(result: Result) -> Figure:
         for (left, right), protocol in zip(rows, shown, strict=False):
             _panel(left, result, protocol, 0)
             _panel(right, result, protocol, 1)
-            title = f"{protocol.name} ({'shorter than published' if protocol.reduced else 'as published'})"
+            title = f"{protocol.name}, {'shorter than the' if protocol.reduced else 'the'} published protocol"
             left.set_title(title, loc="left")
             right.set_yticklabels([])
         if not shown:

@@ -16,7 +16,7 @@ def markdown(result: Result) -> str:
     parts = ["# Table 1\n\nACC and BWT in percent: mean ± standard error over seeds. Every cell is what runs gave.\n"]
     for protocol in result.config.protocols:
         title = f"## {protocol.name}\n\n"
-        title += f"Less than published: {protocol.reduced}.\n" if protocol.reduced else "As published.\n"
+        title += f"Less than published: {protocol.reduced}.\n" if protocol.reduced else "The published protocol.\n"
         lines = ["| method | ACC | BWT | paper's ACC | paper's BWT |", "|---|---|---|---|---|"]
         lines += ["| " + " | ".join(_row(result, protocol, method)) + " |" for method in protocol.methods]
         pairs = result.comparisons(protocol)
@@ -50,7 +50,7 @@ def verdicts(result: Result) -> list[Verdict]:
     """The paper's claims on Table 1, on what has been finished."""
     found = []
     for protocol in result.config.protocols:
-        scale = protocol.reduced or "as published"
+        scale = protocol.reduced or "the published protocol"
         for c in result.comparisons(protocol):
             seeds = f"{protocol.name} ({scale}), {len(c.accuracy)} seed{'s' * (len(c.accuracy) > 1)}"
             if c.better.split(maxsplit=1)[0] == "TRGP+":
