@@ -205,7 +205,7 @@ def train(
     from ebbing.learn.presets import preset, stream_named
     from ebbing.printing import console, to_json
     from ebbing.progress import progress_bar
-    from ebbing.runs import Store
+    from ebbing.runs import Store, Where
     from ebbing.runs.stream import learn_streams
 
     training = preset(
@@ -218,7 +218,7 @@ def train(
     )
     names, store = training.tasks.names, Store(out / "runs")  # type: ignore[attr-defined]
     with progress_bar("learning") as report:
-        (run,) = learn_streams(training, names, [seed], store, device=device, progress=report)
+        (run,) = learn_streams(training, names, [seed], store, where=Where(device=device), progress=report)
     if as_json:
         print(to_json("train", printing_train.train_json(run, training)))
     else:
@@ -280,7 +280,9 @@ def data_command(
 def reproduce(
     targets: Annotated[
         list[str] | None,
-        typer.Argument(help="What to reproduce: claims, fig1, tables, rules, fig2, table1; all if none; sensitivity."),
+        typer.Argument(
+            help="What to reproduce: claims, fig1, tables, rules, fig2, table1; all if none; sensitivity; ablations."
+        ),
     ] = None,
     *,
     out: Annotated[Path, typer.Option(help="Folder for figures, data and verdicts.")] = Path("results"),
@@ -290,7 +292,7 @@ def reproduce(
     cluster: Annotated[str | None, typer.Option(help="For networks: address of a Dask scheduler.")] = None,
     device: Annotated[str, typer.Option(help="For networks: cpu, or cuda for a GPU.")] = "cpu",
     stored: Annotated[
-        bool, typer.Option("--stored", help="Table 1: report what is trained so far; no training.")
+        bool, typer.Option("--stored", help="table1, ablations: report what is trained so far; no training.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:

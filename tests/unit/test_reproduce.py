@@ -8,6 +8,7 @@ import pytest
 from ebbing.paper import reproduce as module
 from ebbing.paper.record import Verdict
 from ebbing.paper.reproduce import Options, reproduce
+from ebbing.runs import Where
 
 
 @contextmanager
@@ -89,4 +90,4 @@ def test_options_are_checked(settings, complaint):
 
 def test_who_trains():
     options = Options(workers=3, cluster="tcp://somewhere:1", device="cuda")
-    assert options.where == {"workers": 3, "cluster": "tcp://somewhere:1", "device": "cuda"}
+    assert options.where == Where(workers=3, cluster="tcp://somewhere:1", device="cuda")

@@ -19,7 +19,7 @@ import torch
 from ebbing import metrics
 from ebbing.learn import DigitTasks, FiveLayers, Sgd, Training, error_matrix, lessons, tree
 from ebbing.paper.record import provenance, write_csv, write_json
-from ebbing.runs import Execution, Store
+from ebbing.runs import HERE, Execution, Store, Where
 from ebbing.validate import Array, count
 
 Panel = Literal["a", "b", "c", "d"]
@@ -121,9 +121,7 @@ def run(
     config: Config,
     store: Store,
     *,
-    workers: int = 1,
-    cluster: str | None = None,
-    device: str = "cpu",
+    where: Where = HERE,
     progress: Callable[[float], None] | None = None,
 ) -> Result:
     """Train what the store does not have yet, and gather the matrices."""
@@ -131,7 +129,7 @@ def run(
     wanted = sequences()
     nodes = [node for seed in range(config.seeds) for node in tree(wanted, seed)]
     execution = Execution(config.training, nodes, store, progress)
-    errors, fits = execution.run(workers, cluster, device)
+    errors, fits = execution.run(where)
     matrices, fitted = {}, {}
     for sequence in wanted:
         whole = lessons(sequence)

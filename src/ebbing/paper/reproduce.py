@@ -10,13 +10,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from ebbing.paper import claims, fig1, rules, tables
 from ebbing.paper.record import Verdict, verdict_markdown, write_atomically, write_json
 from ebbing.validate import count
+
+if TYPE_CHECKING:
+    from ebbing.paper.comparison import Study
+    from ebbing.runs import Where
 
 Progress = Callable[[float], None]
 
@@ -33,7 +37,7 @@ class Options:
     workers: int = 2
     cluster: str | None = None
     device: str = "cpu"
-    stored: bool = False  # Table 1: report what has been trained so far, and train nothing
+    stored: bool = False  # Table 1, ablations: report what has been trained so far, and train nothing
 
     def __post_init__(self) -> None:
         if self.scale not in ("quick", "paper"):
@@ -43,9 +47,11 @@ class Options:
                 count(name, value)
 
     @property
-    def where(self) -> dict[str, Any]:
-        """Who trains, as the targets take it."""
-        return {"workers": self.workers, "cluster": self.cluster, "device": self.device}
+    def where(self) -> Where:
+        """Who trains."""
+        from ebbing.runs import Where  # which loads PyTorch
+
+        return Where(self.workers, self.cluster, self.device)
 
 
 def _fig1(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
@@ -86,7 +92,7 @@ def _fig2(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     config = fig2.Config(seeds=options.seeds or 3)
     if options.scale == "quick":
         config = fig2.Config(seeds=options.seeds or 1, method=Sgd(epochs=150))
-    result = fig2.run(config, Store(folder / "runs"), progress=progress, **options.where)
+    result = fig2.run(config, Store(folder / "runs"), progress=progress, where=options.where)
     fig2.save(result, folder)
     fig2_plot.save(result, folder)
     return fig2_verdicts.verdicts(result)
@@ -97,23 +103,32 @@ def _sensitivity(folder: Path, progress: Progress, options: Options) -> list[Ver
     from ebbing.runs import Store
 
     config = sensitivity.Config(seeds=options.seeds or 3)
-    result = sensitivity.run(config, Store(folder / "runs"), progress=progress, **options.where)
+    result = sensitivity.run(config, Store(folder / "runs"), progress=progress, where=options.where)
     sensitivity.save(result, folder)
     return result.verdicts()
 
 
 def _table1(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
-    from ebbing.paper import table1, table1_plot, table1_report
+    from ebbing.paper import table1
+
+    return _compared(table1.TABLE1 if options.scale == "paper" else table1.TABLE1_QUICK, folder, progress, options)
+
+
+def _ablations(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
+    from ebbing.paper.ablations import ABLATIONS
+
+    return _compared(ABLATIONS, folder, progress, options)
+
+
+def _compared(study: Study, folder: Path, progress: Progress, options: Options) -> list[Verdict]:
+    from ebbing.paper import comparison, comparison_plot, comparison_report
     from ebbing.runs import Store
 
-    config = table1.Config() if options.scale == "paper" else table1.Config((table1.QUICK,))
-    if options.seeds is not None:
-        config = table1.Config(tuple(replace(protocol, seeds=options.seeds) for protocol in config.protocols))
-    store = Store(folder / "runs")
-    result = table1.run(config, store, progress=progress, stored_only=options.stored, **options.where)
-    table1_report.save(result, folder)
-    table1_plot.save(result, folder)
-    return table1_report.verdicts(result)
+    study, store = study.with_seeds(options.seeds), Store(folder / "runs")
+    result = comparison.run(study, store, progress=progress, stored_only=options.stored, where=options.where)
+    comparison_report.save(result, folder)
+    comparison_plot.save(result, folder)
+    return comparison_report.verdicts(result)
 
 
 TARGETS: dict[str, Callable[[Path, Progress, Options], list[Verdict]]] = {
@@ -124,10 +139,11 @@ TARGETS: dict[str, Callable[[Path, Progress, Options], list[Verdict]]] = {
     "fig2": _fig2,
     "table1": _table1,
     "sensitivity": _sensitivity,
+    "ablations": _ablations,
 }
 
-ON_REQUEST = ("sensitivity",)
-"""Not of the paper, and minutes long: run only when named."""
+ON_REQUEST = ("sensitivity", "ablations")
+"""Not of the paper, and long: run only when named."""
 
 
 def reproduce(

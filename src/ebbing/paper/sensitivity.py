@@ -26,7 +26,7 @@ from ebbing import metrics
 from ebbing.learn import DigitTasks, FiveLayers, Sgd, Training, error_matrix, lessons, tree
 from ebbing.paper import fig2
 from ebbing.paper.record import Verdict, provenance, write_atomically, write_csv, write_json
-from ebbing.runs import Execution, Store
+from ebbing.runs import HERE, Execution, Store, Where
 from ebbing.validate import Array, count
 
 if TYPE_CHECKING:
@@ -157,9 +157,7 @@ def run(
     config: Config,
     store: Store,
     *,
-    workers: int = 1,
-    cluster: str | None = None,
-    device: str = "cpu",
+    where: Where = HERE,
     progress: Callable[[float], None] | None = None,
 ) -> Result:
     """Train what the store does not have yet, one variant after the other, and gather the matrices."""
@@ -175,7 +173,7 @@ def run(
                 progress((k + share) / len(config.variants))
 
         execution = Execution(training, nodes, store, report)
-        errors, fitted = execution.run(workers, cluster, device)
+        errors, fitted = execution.run(where)
         networks["found"] += execution.found
         networks["trained"] += len(execution.nodes) - execution.found
         matrices[variant], fits[variant] = {}, {}

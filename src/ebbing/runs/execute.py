@@ -10,11 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ebbing.learn.sequences import Node, Outcome, Training, usable_device
+from ebbing.learn.sequences import Node, Outcome, Training
 from ebbing.learn.tasks import Lesson
-from ebbing.runs.pools import Pool, pool
+from ebbing.runs.pools import HERE, Pool, Where, pool
 from ebbing.runs.store import Entry, Store
-from ebbing.validate import count
 
 Path = tuple[Lesson, ...]
 Errors = dict[tuple[int, Path], dict[str, float]]
@@ -33,10 +32,9 @@ def execute(
 ) -> tuple[Errors, dict[tuple[int, Path], float | None]]:
     """Errors and fit of every node: from the store where they are there, else trained and stored.
 
-    workers: 1 trains in this process, more in that many others. cluster: address of a Dask scheduler.
-    device: where tensors are; results on a GPU agree with those on a CPU to rounding, and have the same key.
+    workers, cluster, device: as in `Where`. Results on a GPU have the same key as those on a CPU.
     """
-    return Execution(training, nodes, store, progress).run(workers, cluster, device)
+    return Execution(training, nodes, store, progress).run(Where(workers, cluster, device))
 
 
 class Execution:
@@ -75,17 +73,13 @@ class Execution:
                 self.weights[place] = weights
         self.todo = dict(reversed(self.todo.items()))  # parents first
 
-    def run(
-        self, workers: int = 1, cluster: str | None = None, device: str = "cpu"
-    ) -> tuple[Errors, dict[tuple[int, Path], float | None]]:
+    def run(self, where: Where = HERE) -> tuple[Errors, dict[tuple[int, Path], float | None]]:
         """Train what is to do; errors and fit of every node."""
-        workers = count("workers", workers)
-        if cluster is None:
-            device = usable_device(device)
+        where.check()
         self._report()
         if self.todo:
             self.store.sweep()
-            with pool(self.training, workers, cluster, device, self._watch) as trainers:
+            with pool(self.training, where, self._watch) as trainers:
                 self._work(trainers)
         return self.errors, self.fits
 

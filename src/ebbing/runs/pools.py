@@ -11,14 +11,40 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
 from ebbing.learn.schedule import Checkpoint, Watch
-from ebbing.learn.sequences import Node, Outcome, Training, train
+from ebbing.learn.sequences import Node, Outcome, Training, train, usable_device
+from ebbing.validate import count
 
 PATIENCE = 5.0
 """Seconds without a result after which to look whether a cluster has workers at all."""
+
+
+@dataclass(frozen=True)
+class Where:
+    """Who trains, and on what. The result is the same, on a GPU to rounding.
+
+    workers: 1 trains in this process, more in that many others. cluster: address of a Dask scheduler. device: where
+    tensors are, "cpu" or "cuda".
+    """
+
+    workers: int = 1
+    cluster: str | None = None
+    device: str = "cpu"
+
+    def __post_init__(self) -> None:
+        count("workers", self.workers)
+
+    def check(self) -> None:
+        """A clear error for a device that is not there; those of a cluster are for its workers to know."""
+        if self.cluster is None:
+            usable_device(self.device)
+
+
+HERE = Where()
 
 
 class Pool(Protocol):
@@ -111,24 +137,22 @@ class _Dask:
 
 
 @contextmanager
-def pool(
-    training: Training, workers: int, cluster: str | None, device: str = "cpu", watch: Watch | None = None
-) -> Iterator[Pool]:
-    """This process for one worker, else others; or, if an address is given, a cluster. Only this process is watched."""
-    if cluster is not None:
+def pool(training: Training, where: Where, watch: Watch | None = None) -> Iterator[Pool]:
+    """Those who train. Only this process is watched."""
+    if where.cluster is not None:
         from distributed import Client
 
-        _reach(cluster)
-        with Client(cluster, timeout="20s") as client:
-            yield _Dask(client, training, device)
-    elif workers == 1:
-        yield _Here(training, device, watch)
+        _reach(where.cluster)
+        with Client(where.cluster, timeout="20s") as client:
+            yield _Dask(client, training, where.device)
+    elif where.workers == 1:
+        yield _Here(training, where.device, watch)
     else:
         # Fresh processes: forking one in which PyTorch has started its threads may hang.
         context = multiprocessing.get_context("spawn")
-        processes = ProcessPoolExecutor(workers, context, initializer=_begin, initargs=(_packed(training),))
+        processes = ProcessPoolExecutor(where.workers, context, initializer=_begin, initargs=(_packed(training),))
         try:
-            yield _Processes(processes, device)
+            yield _Processes(processes, where.device)
         finally:
             processes.shutdown(wait=False, cancel_futures=True)
 

@@ -10,6 +10,7 @@ import numpy as np
 from ebbing.learn.sequences import Training, tree
 from ebbing.learn.tasks import lessons
 from ebbing.runs.execute import Execution
+from ebbing.runs.pools import HERE, Where
 from ebbing.runs.store import Store
 from ebbing.validate import Array
 
@@ -44,9 +45,7 @@ def learn_streams(
     seeds: Sequence[int],
     store: Store,
     *,
-    workers: int = 1,
-    cluster: str | None = None,
-    device: str = "cpu",
+    where: Where = HERE,
     progress: Report | None = None,
     stored_only: bool = False,
 ) -> list[StreamRun]:
@@ -60,7 +59,7 @@ def learn_streams(
     execution = Execution(training, nodes, store, report)
     to_do = {seed: sum(1 for place in execution.todo if place[0] == seed and place[1]) for seed in seeds}
     if not stored_only:
-        execution.run(workers, cluster, device)
+        execution.run(where)
         return [StreamRun(seed, tuple(tasks), _matrix(execution, seed, tasks), to_do[seed]) for seed in seeds]
     return [StreamRun(seed, tuple(tasks), _matrix(execution, seed, tasks), 0) for seed in seeds]
 

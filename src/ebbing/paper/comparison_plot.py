@@ -1,4 +1,4 @@
-"""Table 1 as a picture: ACC and BWT of every run, means with standard errors, and the paper's numbers."""
+"""A comparison as a picture: ACC and BWT of every run, means with standard errors, and the paper's numbers."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ebbing.paper.comparison import Protocol, Result
 from ebbing.paper.record import write_atomically
-from ebbing.paper.table1 import PAPER, Protocol, Result
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,8 +23,8 @@ def plot(result: Result) -> Figure:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    shown = [p for p in result.config.protocols if any(len(result.accuracy(p, m)) for m in p.methods)]
-    heights = [1 + len(protocol.methods) for protocol in shown] or [1]
+    shown = [p for p in result.study.protocols if any(len(result.accuracy(p, name)) for name in p.names)]
+    heights = [1 + len(protocol.names) for protocol in shown] or [1]
     with mpl.rc_context(_STYLE):
         figure = Figure(figsize=(7.4, 0.9 + 0.27 * sum(heights)), layout="constrained")
         rows = figure.subplots(max(len(shown), 1), 2, squeeze=False, gridspec_kw={"height_ratios": heights})
@@ -50,20 +50,19 @@ def _panel(ax: Any, result: Result, protocol: Protocol, measure: int) -> None:
     def label(text: str) -> str | None:
         return None if text in labelled else (labelled.add(text) or text)
 
-    for y, method in enumerate(protocol.methods):
-        values = values_of(protocol, method)
+    for y, name in enumerate(protocol.names):
+        values = values_of(protocol, name)
         if len(values) and values.mean() < low:
             ax.text(low, y, f"  \N{LEFTWARDS ARROW} {values.mean():.1f}", color=_MEAN, va="center", fontsize=8)
         elif len(values):
             ax.plot(values, np.full(len(values), y), "o", color=_RUN, ms=4, label=label("one seed"))
             error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0
             ax.errorbar(values.mean(), y, xerr=error, fmt="|", color=_MEAN, ms=11, mew=2, label=label("mean"))
-        printed = PAPER[protocol.benchmark].get(method.removesuffix(" as published"))
-        if printed and not protocol.reduced:
-            ax.plot(printed[measure], y, "D", mfc="none", mec=_PAPER, ms=7, label=label("paper"))
-    ax.set_yticks(range(len(protocol.methods)), protocol.methods)
+        if name in protocol.printed:
+            ax.plot(protocol.printed[name][measure], y, "D", mfc="none", mec=_PAPER, ms=7, label=label("paper"))
+    ax.set_yticks(range(len(protocol.names)), protocol.names)
     ax.set_xlim(low, high)
-    ax.set_ylim(len(protocol.methods) - 0.5, -0.5)
+    ax.set_ylim(len(protocol.names) - 0.5, -0.5)
     ax.set_xlabel(("ACC (%)", "BWT (percentage points)")[measure])
     ax.grid(axis="x", color="0.9")
     ax.set_axisbelow(True)
@@ -72,10 +71,9 @@ def _panel(ax: Any, result: Result, protocol: Protocol, measure: int) -> None:
 def _range(result: Result, protocol: Protocol, measure: int) -> tuple[float, float]:
     """Around TRGP's relatives: the others may be so far off that nothing could be told apart."""
     values_of = (result.accuracy, result.transfer)[measure]
-    near = [m for m in protocol.methods if m.startswith("TRGP") and len(values_of(protocol, m))] or protocol.methods
-    values = [float(value) for method in near for value in values_of(protocol, method)]
-    if not protocol.reduced:
-        values += [printed[measure] for printed in PAPER[protocol.benchmark].values()]
+    near = [n for n in protocol.names if n.startswith("TRGP") and len(values_of(protocol, n))] or protocol.names
+    values = [float(value) for name in near for value in values_of(protocol, name)]
+    values += [printed[measure] for printed in protocol.printed.values()]
     if not values:
         return 0.0, 1.0
     margin = 0.08 * (max(values) - min(values)) or 1.0
@@ -83,9 +81,9 @@ def _range(result: Result, protocol: Protocol, measure: int) -> tuple[float, flo
 
 
 def save(result: Result, folder: Path) -> None:
-    """table1.png and table1.svg."""
+    """The study's name with .png and .svg."""
     figure = plot(result)
     for kind in ("png", "svg"):
         content = io.BytesIO()
         figure.savefig(content, format=kind, dpi=200)
-        write_atomically(folder / f"table1.{kind}", content.getvalue())
+        write_atomically(folder / f"{result.study.name}.{kind}", content.getvalue())

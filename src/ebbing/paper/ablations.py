@@ -1,0 +1,48 @@
+"""What each part of TRGP is worth: the departures of the authors' code one by one, and what goes beyond the paper.
+
+Not of the paper. The unchanged entries are Table 1's own: in one store the studies share their runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ebbing.paper.comparison import Entry, Study
+from ebbing.paper.table1 import CIFAR100_SHORT, PMNIST
+
+
+def _against(base: str, entries: tuple[Entry, ...]) -> tuple[tuple[str, str], ...]:
+    """Every other entry compared with the base."""
+    return tuple((entry.name, base) for entry in entries if entry.name != base)
+
+
+_DEPARTURES = (
+    Entry("TRGP", "trgp"),
+    Entry("strongest unprotected", "trgp", changes={"as_published": ("strongest unprotected",)}),
+    Entry("first layer decides", "trgp", changes={"as_published": ("first layer decides",)}),
+    Entry("shared weights measured", "trgp", changes={"as_published": ("shared weights measured",)}),
+    Entry("task 2 trusts task 1 only", "trgp", changes={"latest_only_at": (2,)}),
+    Entry("all, as published", "trgp", as_published=True),
+)
+
+_NORMS = (
+    Entry("TRGP, own norms", "trgp"),
+    Entry("frozen norms", "trgp", changes={"norms": "frozen"}),
+    Entry("shared norms", "trgp", changes={"norms": "shared"}),
+)
+
+DEPARTURES = replace(
+    PMNIST,
+    name="pmnist, departures",
+    entries=_DEPARTURES,
+    pairs=_against("TRGP", _DEPARTURES),
+    printed={},
+)
+NORMS = replace(
+    CIFAR100_SHORT,
+    name="cifar100 short, norms",
+    entries=_NORMS,
+    pairs=_against("TRGP, own norms", _NORMS),
+)
+
+ABLATIONS = Study("ablations", "What each part is worth", (DEPARTURES, NORMS))

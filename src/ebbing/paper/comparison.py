@@ -1,0 +1,201 @@
+"""Methods of continual learning beside each other: the same streams, the same seeds, ACC and BWT, seed by seed.
+
+A `Study` is a set of protocols; a `Protocol` is a stream, the `Entry`s that learn it, and how many seeds. All entries
+of a protocol see the same tasks, the same initial network and the same shuffling for a seed, so that differences are
+taken seed by seed. `table1` and `ablations` are studies.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy import stats
+
+from ebbing import metrics
+from ebbing.learn import Training
+from ebbing.learn.presets import AnyStream, MethodName, preset
+from ebbing.paper.record import provenance
+from ebbing.runs import HERE, Store, Where
+from ebbing.runs.stream import StreamRun, learn_streams
+from ebbing.validate import Array, count
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method with its published settings for the stream, some of them changed."""
+
+    name: str
+    method: MethodName
+    as_published: bool = False
+    changes: Mapping[str, Any] = field(default_factory=dict)  # of the method's settings
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """A stream, who learns it, how many seeds, and how long each task is learnt."""
+
+    name: str
+    stream: AnyStream
+    entries: tuple[Entry, ...]
+    pairs: tuple[tuple[str, str], ...]  # compared over the same seeds: is the first better than the second?
+    seeds: int
+    epochs: int | None = None  # None: as published
+    patience: bool = True  # whether training may stop early, as published for CIFAR-100
+    reduced: str = ""  # what is less than published, in words
+    printed: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # the paper's ACC and BWT, by entry
+
+    def __post_init__(self) -> None:
+        count("seeds", self.seeds)
+        unknown = {name for pair in self.pairs for name in pair}.union(self.printed).difference(self.names)
+        if unknown:
+            raise ValueError(f"{self.name}: no entry is called {', '.join(sorted(unknown))}")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the entries."""
+        return tuple(entry.name for entry in self.entries)
+
+    def training(self, name: str) -> Training:
+        """What one of the entries trains."""
+        entry = self.entries[self.names.index(name)]
+        made = preset(self.stream, entry.method, as_published=entry.as_published, epochs=self.epochs)
+        method: Any = replace(made.method, **entry.changes)  # type: ignore[type-var]
+        if not self.patience:
+            method = replace(method, schedule=replace(method.schedule, patience=None))
+        return replace(made, method=method)
+
+
+@dataclass(frozen=True)
+class Study:
+    """Protocols that belong together, and the name of the files that tell of them."""
+
+    name: str
+    title: str
+    protocols: tuple[Protocol, ...]
+
+    def with_seeds(self, seeds: int | None) -> Study:
+        """Another number of seeds in every protocol; None: as it is."""
+        if seeds is None:
+            return self
+        return replace(self, protocols=tuple(replace(protocol, seeds=seeds) for protocol in self.protocols))
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two entries over the same seeds: differences in percentage points, the first minus the second."""
+
+    better: str
+    worse: str
+    accuracy: tuple[float, ...]  # by seed
+    transfer: tuple[float, ...]
+
+    def text(self, what: str) -> str:
+        """The mean difference, how surely it is not zero, and in how many seeds it is positive.
+
+        >>> Comparison("b", "a", (0.1, 0.3, 0.2), (0.0, 0.0, 0.0)).text("accuracy")
+        '+0.20 (standard error 0.06, p = 0.074, positive in 3 of 3 seeds)'
+        """
+        values = np.array(getattr(self, what))
+        if len(values) < 2:
+            return f"{values.mean():+.2f} (one seed: how surely cannot be told)"
+        error = values.std(ddof=1) / np.sqrt(len(values))
+        wins = int((values > 0).sum())
+        sure = f"p = {self.p_value(what):.2g}" if error > 0 else "no spread"
+        return f"{values.mean():+.2f} (standard error {error:.2f}, {sure}, positive in {wins} of {len(values)} seeds)"
+
+    def p_value(self, what: str) -> float:
+        """Of a paired t-test, two-sided; 1 for a single seed."""
+        values = np.array(getattr(self, what))
+        if len(values) < 2 or not values.any():
+            return 1.0
+        error = values.std(ddof=1) / np.sqrt(len(values))
+        return float(2 * stats.t.sf(abs(values.mean()) / error, len(values) - 1)) if error > 0 else 0.0
+
+    def supported(self, what: str) -> bool:
+        """Whether the first is better, surely enough."""
+        return bool(np.mean(getattr(self, what)) > 0 and self.p_value(what) < 0.05)
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """Every run of every protocol and entry."""
+
+    study: Study
+    runs: dict[tuple[str, str], list[StreamRun]]  # by protocol and entry
+    provenance: dict[str, Any] = field(repr=False)
+
+    def finished(self, protocol: Protocol, name: str) -> list[StreamRun]:
+        """The runs that have learnt every task."""
+        return [run for run in self.runs[protocol.name, name] if run.finished]
+
+    def accuracy(self, protocol: Protocol, name: str) -> Array:
+        """ACC in percent, of every finished run."""
+        runs = self.finished(protocol, name)
+        return np.array([100 * metrics.average_accuracy(run.accuracies, kind="accuracy") for run in runs])
+
+    def transfer(self, protocol: Protocol, name: str) -> Array:
+        """BWT in percentage points, of every finished run."""
+        runs = self.finished(protocol, name)
+        return np.array([100 * metrics.backward_transfer(run.accuracies, kind="accuracy") for run in runs])
+
+    def comparisons(self, protocol: Protocol) -> list[Comparison]:
+        """The protocol's pairs, over the seeds that both have finished."""
+        found = []
+        for better, worse in protocol.pairs:
+            first = {run.seed: i for i, run in enumerate(self.finished(protocol, better))}
+            second = {run.seed: i for i, run in enumerate(self.finished(protocol, worse))}
+            seeds = sorted(first.keys() & second.keys())
+            if not seeds:
+                continue
+            differences = []
+            for measure in (self.accuracy, self.transfer):
+                a, b = measure(protocol, better), measure(protocol, worse)
+                differences.append(tuple(float(a[first[s]] - b[second[s]]) for s in seeds))
+            found.append(Comparison(better, worse, *differences))
+        return found
+
+
+def run(
+    study: Study,
+    store: Store,
+    *,
+    where: Where = HERE,
+    progress: Callable[[float], None] | None = None,
+    stored_only: bool = False,
+) -> Result:
+    """Train what is missing (or, stored_only, nothing) and gather everything."""
+    began = time.monotonic()
+    wanted = [(protocol, name) for protocol in study.protocols for name in protocol.names]
+    runs: dict[tuple[str, str], list[StreamRun]] = {}
+    for i, (protocol, name) in enumerate(wanted):
+
+        def report(part: float, words: str, i: int = i) -> None:
+            if progress is not None:
+                progress((i + part) / len(wanted))
+
+        runs[protocol.name, name] = learn_streams(
+            protocol.training(name),
+            protocol.stream.names,
+            range(protocol.seeds),
+            store,
+            where=where,
+            progress=report,
+            stored_only=stored_only,
+        )
+    return Result(study, runs, provenance(study, time.monotonic() - began))
+
+
+def spread(values: Sequence[float] | Array) -> str:
+    """Mean and standard error over seeds.
+
+    >>> spread([1.0, 3.0])
+    '2.00 ± 1.00 (2 seeds)'
+    """
+    if len(values) == 1:
+        return f"{values[0]:.2f} (1 seed)"
+    error = np.std(values, ddof=1) / np.sqrt(len(values))
+    return f"{np.mean(values):.2f} ± {error:.2f} ({len(values)} seeds)"

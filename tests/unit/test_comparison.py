@@ -1,0 +1,186 @@
+"""Comparisons on made-up accuracy matrices: what is printed, what is claimed, what an unfinished run leaves open."""
+
+import csv
+import json
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ebbing.learn import PermutedMnist
+from ebbing.paper import comparison_plot, comparison_report
+from ebbing.paper.comparison import Comparison, Entry, Protocol, Result, Study
+from ebbing.runs.stream import StreamRun
+
+TASKS = ("0", "1", "2")
+
+
+def matrix(accuracy: float, loss: float = 0.0) -> np.ndarray:
+    """Every task is learnt to `accuracy` plus `loss` and ends at `accuracy`; the last one does not fall."""
+    found = np.full((4, 3), 0.1)
+    for i in range(3):
+        found[i + 1 :, i] = accuracy
+        found[i + 1, i] += loss if i < 2 else 0.0
+    return found
+
+
+def result(protocol: Protocol, accuracies: dict[str, list[np.ndarray]]) -> Result:
+    runs = {
+        (protocol.name, m): [StreamRun(s, TASKS, a, 3) for s, a in enumerate(found)] for m, found in accuracies.items()
+    }
+    return Result(Study("made_up", "Made up", (protocol,)), runs, {"commit": "made up"})
+
+
+PROTOCOL = Protocol(
+    "pmnist",
+    PermutedMnist(tasks=3),
+    (Entry("GPM", "gpm"), Entry("TRGP", "trgp"), Entry("TRGP+", "trgp+")),
+    (("TRGP+", "TRGP"), ("TRGP", "GPM")),
+    seeds=3,
+    printed={"TRGP": (96.34, -0.80), "TRGP+": (96.75, -0.46)},
+)
+CLEAR = result(
+    PROTOCOL,
+    {
+        "GPM": [matrix(0.80 + s, 0.03) for s in (0.0, 0.01, 0.02)],
+        "TRGP": [matrix(0.90 + s, 0.01) for s in (0.0, 0.01, 0.02)],
+        "TRGP+": [matrix(0.97 + s, 0.002) for s in (0.0, 0.01, 0.015)],
+    },
+)
+
+
+def test_acc_and_bwt_are_the_papers_in_percent():
+    assert CLEAR.accuracy(PROTOCOL, "TRGP") == pytest.approx([90, 91, 92])
+    assert CLEAR.transfer(PROTOCOL, "GPM") == pytest.approx([-3, -3, -3])
+
+
+def test_the_table_has_our_numbers_and_the_papers():
+    text = comparison_report.markdown(CLEAR)
+    assert "| GPM | 81.00 ± 0.58 (3 seeds) | -3.00 ± 0.00 (3 seeds) |  |  |" in text
+    assert "| TRGP | 91.00 ± 0.58 (3 seeds) | -1.00 ± 0.00 (3 seeds) | 96.34 | -0.80 |" in text
+    assert "The published protocol." in text
+
+
+def test_a_protocol_that_the_paper_has_not_says_so_and_stands_beside_no_number_of_the_paper():
+    short = replace(PROTOCOL, reduced="3 tasks", printed={})
+    found = Result(replace(CLEAR.study, protocols=(short,)), CLEAR.runs, {})
+    text = comparison_report.markdown(found)
+    assert "Less than published: 3 tasks." in text
+    assert "| method | ACC | BWT |\n|---|---|---|\n| GPM | 81.00 ± 0.58 (3 seeds) | -3.00 ± 0.00 (3 seeds) |\n" in text
+    assert not [v for v in comparison_report.verdicts(found) if "reaches" in v.claim]
+
+
+def test_names_of_pairs_and_printed_numbers_are_those_of_entries():
+    with pytest.raises(ValueError, match="pmnist: no entry is called EWC"):
+        replace(PROTOCOL, pairs=(("TRGP", "EWC"),))
+    with pytest.raises(ValueError, match="pmnist: no entry is called EWC"):
+        replace(PROTOCOL, printed={"EWC": (1.0, 2.0)})
+
+
+def unfinished(rows: int) -> np.ndarray:
+    found = matrix(0.9)
+    found[rows:] = np.nan
+    return found
+
+
+@pytest.mark.parametrize(("rows", "learnt"), [(0, -1), (1, 0), (3, 2), (4, 3)])
+def test_learnt_counts_the_rows_from_the_beginning(rows, learnt):
+    run = StreamRun(0, TASKS, unfinished(rows), 0)
+    assert run.learnt == learnt
+    assert run.finished == (learnt == 3)
+
+
+def test_a_row_after_a_gap_does_not_count():
+    found = matrix(0.9)
+    found[2] = np.nan
+    assert StreamRun(0, TASKS, found, 0).learnt == 1
+
+
+def test_an_unfinished_run_fills_no_cell():
+    runs = {"GPM": [matrix(0.8)], "TRGP": [matrix(0.9), unfinished(2)], "TRGP+": [unfinished(3)]}
+    found = result(PROTOCOL, runs)
+    text = comparison_report.markdown(found)
+    assert "| TRGP | 90.00 (1 seed); not finished: seed 1 at 1 of 3 tasks | 0.00 (1 seed) |" in text
+    assert "| TRGP+ | not finished: seed 0 at 2 of 3 tasks |  |" in text
+    assert [c.better for c in found.comparisons(PROTOCOL)] == ["TRGP"]
+    assert not [v for v in comparison_report.verdicts(found) if "TRGP+" in v.claim]
+
+
+def test_runs_that_have_not_begun_are_told_together():
+    runs = {"GPM": [unfinished(0), unfinished(1), unfinished(2)], "TRGP": [unfinished(1)], "TRGP+": []}
+    text = comparison_report.markdown(result(PROTOCOL, runs))
+    assert "| GPM | not finished: seed 2 at 1 of 3 tasks, seeds 0, 1 not begun |  |" in text
+    assert "| TRGP | not finished: seed 0 not begun |  |" in text
+
+
+def test_comparisons_are_over_the_seeds_that_both_have_finished():
+    runs = {
+        "GPM": [unfinished(2), matrix(0.80), matrix(0.70)],
+        "TRGP": [matrix(0.99), matrix(0.85), matrix(0.76)],
+        "TRGP+": [matrix(0.9)],
+    }
+    (_, against_gpm) = result(PROTOCOL, runs).comparisons(PROTOCOL)
+    assert against_gpm.accuracy == pytest.approx([5, 6])
+
+
+def test_the_p_value_is_of_a_paired_test():
+    first, second = np.array([90.0, 92.0, 95.0, 91.0]), np.array([89.5, 91.0, 94.8, 90.1])
+    pair = Comparison("b", "a", tuple(first - second), (0.0,) * 4)
+    expected: Any = stats.ttest_rel(first, second)
+    assert pair.p_value("accuracy") == pytest.approx(expected.pvalue, rel=1e-9)
+    assert pair.supported("accuracy")
+    assert not pair.supported("transfer")
+
+
+@pytest.mark.parametrize(
+    ("differences", "supported"),
+    [((0.5, 0.6, 0.7), True), ((-0.5, -0.6, -0.7), False), ((0.5, -0.6, 0.7), False), ((0.5,), False)],
+)
+def test_better_means_surely_better(differences, supported):
+    assert Comparison("b", "a", differences, differences).supported("accuracy") == supported
+
+
+def test_every_verdict_can_fall():
+    holding = {v.claim: v.holds for v in comparison_report.verdicts(CLEAR)}
+    assert holding == {
+        "TRGP+ is more accurate than TRGP": True,
+        "TRGP+ forgets less than TRGP": True,
+        "TRGP is more accurate than GPM": True,
+        "TRGP forgets less than GPM": True,
+        "TRGP+ reaches the paper's ACC of 96.75": True,
+        "TRGP+ reaches the paper's BWT of -0.46": True,
+    }
+    turned = {
+        "GPM": [matrix(0.9 + s, 0.0) for s in (0.0, 0.01, 0.02)],
+        "TRGP": [matrix(0.8 + s) for s in (0.0, 0.01, 0.03)],
+    }
+    turned["TRGP+"] = [matrix(0.7 + s, 0.02) for s in (0.0, 0.01, 0.02)]
+    assert not any(v.holds for v in comparison_report.verdicts(result(PROTOCOL, turned)))
+
+
+def test_files(tmp_path):
+    comparison_report.save(CLEAR, tmp_path)
+    comparison_plot.save(CLEAR, tmp_path)
+    with (tmp_path / "made_up.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 9
+    assert rows[3] == {
+        "protocol": "pmnist",
+        "method": "TRGP",
+        "seed": "0",
+        "ACC": rows[3]["ACC"],
+        "BWT": rows[3]["BWT"],
+    }
+    assert float(rows[3]["ACC"]) == pytest.approx(90)
+    content = json.loads((tmp_path / "made_up.json").read_text())
+    assert content["provenance"] == {"commit": "made up"}
+    assert content["runs"][-1]["accuracies"] == matrix(0.985, 0.002).tolist()
+    assert (tmp_path / "made_up.png").read_bytes()[:4] == b"\x89PNG"
+    assert b"<svg" in (tmp_path / "made_up.svg").read_bytes()[:1000]
+
+
+def test_a_picture_of_nothing_says_so(tmp_path):
+    comparison_plot.save(result(PROTOCOL, {m: [unfinished(1)] for m in PROTOCOL.names}), tmp_path)
+    assert (tmp_path / "made_up.png").exists()
