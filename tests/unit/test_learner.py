@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -663,6 +664,47 @@ def test_inputs_are_not_turned_if_more_happens_to_them(monkeypatch, make, own):
     assert_same(one.state(), other.state())
 
 
+class Tied(nn.Module):
+    """Uses a layer's weight a second time, without the layer."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.head = nn.Linear(SIZE, SIZE, bias=False), nn.Linear(SIZE, 3)
+
+    def forward(self, inputs):
+        return self.head(functional.relu(self.layer(inputs)) @ self.layer.weight)
+
+
+def test_a_weight_used_outside_of_its_layer_is_refused():
+    network = Tied()
+    learner, before = Trgp(**settings()).start(network), copy.deepcopy(network.state_dict())
+    with pytest.raises(ValueError, match="weight of layer 'layer' is used outside of the layer's own forward"):
+        learner.learn("a", data(0))
+    assert_same(dict(network.state_dict()), before)
+    own = Trgp(**settings(own=("layer",))).start(network)
+    own.learn("a", data(0))
+    assert own.tasks == ["a"]
+
+
+class Overflowing(nn.Module):
+    """In evaluation mode the second layer is given infinities."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer, self.head = nn.Linear(SIZE, 4), nn.Linear(4, 3)
+
+    def forward(self, inputs):
+        hidden = functional.relu(self.layer(inputs))
+        return self.head(hidden if self.training else hidden / 0)
+
+
+def test_inputs_of_a_layer_that_are_not_finite_are_not_taken_for_nothing():
+    learner = Trgp(**settings()).start(Overflowing())
+    with pytest.raises(FloatingPointError, match="inputs of layer 'head' are not all finite"):
+        learner.learn("a", data(0))
+    assert learner.tasks == []
+
+
 # Fine-tuning
 
 
@@ -729,3 +771,36 @@ def test_the_accuracy_of_a_sample_is_that_of_its_test_data():
     right = learner.accuracy("a", (inputs[40:], labels[40:]))
     assert right > 0.7
     assert learner.accuracy("a", sample) == pytest.approx(1 - right)
+
+
+def test_fine_tuning_is_asked_and_kept_as_the_others_are(tmp_path):
+    learner = FineTuning(SCHEDULE).start(perceptron())
+    learner.learn("a", data(0))
+    right = (learner.outputs("a", data(0)[0]).argmax(1) == data(0)[1]).double().mean()
+    assert learner.accuracy("a", data(0)) == pytest.approx(float(right), abs=1e-12)
+    with learner.answering("a") as network:
+        assert network is learner.network
+        assert not network.training
+    learner.save(tmp_path / "learner.safetensors")
+    other = FineTuning(SCHEDULE).start(perceptron(1))
+    other.load(tmp_path / "learner.safetensors")
+    assert_same(other.state(), learner.state())
+    with pytest.raises(ValueError, match="not the state of a learner with this network"):
+        FineTuning(SCHEDULE).start(nn.Linear(2, 2)).restore(learner.state())
+
+
+def test_fine_tuning_takes_validation_data_and_an_interruption_changes_nothing():
+    schedule = replace(SCHEDULE, patience=1, smallest=0.2)
+    learner = FineTuning(schedule).start(perceptron())
+    with pytest.raises(ValueError, match="patience=1: give validation data"):
+        learner.learn("a", data(0))
+    before = learner.state()
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learner.learn("a", data(0), validation=data(1), watch=interrupt)
+    assert_same(learner.state(), before)
+    learner.learn("a", data(0), validation=data(1))
+    assert learner.tasks == ["a"]

@@ -12,16 +12,11 @@ own=), so a task's name is needed whenever the network is to answer.
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from pathlib import Path
 from typing import cast
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from ebbing.learn.batches import Data, Pair, batches_of, examples_of, forward_for, modes_kept, pair_of, validation_of
@@ -30,14 +25,15 @@ from ebbing.learn.motion import Trusted
 from ebbing.learn.projection import Projection
 from ebbing.learn.schedule import Checkpoint, Watch, fit, loss_of
 from ebbing.learn.tasks import Sample
+from ebbing.learn.taught import Taught, part_of
 
 
-class Learner:
+class Learner(Taught):
     """The network, what it has learnt, and what it must not forget."""
 
     def __init__(self, network: nn.Module, method: Projection) -> None:
-        self.network, self.method = network, method
-        self.tasks: list[str] = []
+        super().__init__(network, method.schedule)
+        self.method = method
         self.layers, self._norms, owned, biases = find(network, method.own)
         self._values = dict(network.named_parameters()) | dict(network.named_buffers())
         self._fresh = {name: self._values[name].detach().clone() for name in owned}  # biases go on from the last task's
@@ -92,9 +88,7 @@ class Learner:
         Yields what is to be trained, by any optimizer. At the end the task is remembered, by what its examples (inputs
         and labels, a few hundred) show. If the context is left by an exception, everything is as it was before.
         """
-        self._check_idle()
-        if task in self.tasks:
-            raise ValueError(f"task {task!r} has been learnt already; give it another name to learn it once more")
+        self._check_new(task)
         inputs, labels = (self._here(part) for part in pair_of(examples))
         if not inputs.isfinite().all():
             raise ValueError(f"inputs of task {task!r} are not all finite: a NaN would spread into everything learnt")
@@ -109,6 +103,7 @@ class Learner:
                     for layer, chosen in zip(self.layers, trusted, strict=True)
                     for parameter in layer.start(chosen, explicit=self.method.departs("strongest unprotected"))
                 ] + self._free_parameters()
+                self._refuse_other_uses(inputs)
                 self.network.train()
                 yield parameters
             if not all(parameter.isfinite().all() for parameter in parameters):
@@ -126,6 +121,21 @@ class Learner:
             raise
         finally:
             self._learning = False
+
+    def _refuse_other_uses(self, inputs: Tensor) -> None:
+        """A layer in motion does without its module's weight: wherever else that is used, it would not be trained."""
+        self.network.eval()
+        outputs = forward_for(self.network, len(self.tasks))(inputs)
+        if not outputs.requires_grad:
+            return
+        weights = [layer.module.weight for layer in self.layers]
+        used = torch.autograd.grad(outputs.sum(), weights, allow_unused=True)
+        for layer, gradient in zip(self.layers, used, strict=True):
+            if gradient is not None:
+                raise ValueError(
+                    f"the weight of layer {layer.name!r} is used outside of the layer's own forward, where it cannot "
+                    "be protected; call the layer itself, or name it in own= to give each task its own copy"
+                )
 
     def _undoing(self) -> Callable[[], None]:
         """A function that makes everything as it is now."""
@@ -194,6 +204,8 @@ class Learner:
             for b, block in enumerate(layer.blocks):
                 unused = block.basis.new_zeros(block.basis.shape[0], 1)  # if the network does without it for this task
                 R = torch.cat([call[b] for call in calls], dim=1) if calls else unused
+                if not R.isfinite().all():
+                    raise FloatingPointError(f"inputs of layer {layer.name!r} are not all finite: nothing to go by")
                 growth = self.method.grow(number, task, block.basis, R)
                 block.protect(growth, leave_out_strongest=self.method.departs("strongest unprotected"))
 
@@ -228,40 +240,6 @@ class Learner:
 
     # Answering
 
-    def outputs(self, task: str | None, inputs: Tensor) -> Tensor:
-        """What the network says of inputs that belong to a task. None: as it stands, for a task not learnt yet."""
-        self._check_idle()
-        number = None if task is None else self._number(task)
-        forward = forward_for(self.network, len(self.tasks) if number is None else number)
-        with self._as(number), torch.no_grad():
-            return torch.cat([forward(self._here(part)) for part in inputs.split(self.method.schedule.test_batch_size)])
-
-    def accuracy(self, task: str, data: Data) -> float:
-        """Share of a task's examples that are classified rightly; of a `Sample`, those to be tested on."""
-        self._check_idle()
-        if isinstance(data, Sample):
-            data = (data.test_inputs, data.test_labels)
-        number, right, total = self._number(task), 0, 0
-        forward = forward_for(self.network, number)
-        with self._as(number), torch.no_grad():
-            for inputs, labels in batches_of(data, self.method.schedule.test_batch_size, None, self._device)():
-                outputs = forward(inputs)
-                guesses = outputs.argmax(1) if labels.dtype == torch.int64 else (outputs > 0).to(labels.dtype)
-                if guesses.shape != labels.shape:
-                    shapes = f"{tuple(labels.shape)}, guesses {tuple(guesses.shape)}"
-                    raise ValueError(f"labels of shape {shapes}: give as many labels as there are guesses")
-                right, total = right + int((guesses == labels).sum()), total + labels.numel()
-        if not total:
-            raise ValueError("no examples: give at least one")
-        return right / total
-
-    @contextmanager
-    def answering(self, task: str) -> Iterator[nn.Module]:
-        """The network as it is for a task, in evaluation mode; as it was again at the end."""
-        self._check_idle()
-        with self._as(self._number(task)):
-            yield self.network
-
     @contextmanager
     def _as(self, task: int | None, *, shared: bool = False) -> Iterator[None]:
         """The network as it is for a task (None: one not learnt yet); shared: but for its changes of the weights."""
@@ -286,89 +264,33 @@ class Learner:
         if self._learning:
             raise RuntimeError("a task is being learnt: leave the context of task() before anything else is asked")
 
-    def _number(self, task: str) -> int:
-        if task not in self.tasks:
-            known = ", ".join(map(repr, self.tasks)) or "none yet"
-            raise ValueError(f"task {task!r} is unknown: learnt are {known}. To answer, the network must know the task")
-        return self.tasks.index(task)
+    # Keeping
 
-    # Saving
-
-    def state(self) -> dict[str, Tensor]:
-        """Everything, as tensors by name, in memory of their own."""
-        self._check_idle()
-        state = {f"network.{name}": value for name, value in self.network.state_dict().items()}
-        state |= {f"fresh.{name}": value for name, value in self._fresh.items()}
-        state["tasks"] = torch.tensor(list(json.dumps(self.tasks).encode()), dtype=torch.uint8)
+    def _kept(self) -> dict[str, Tensor]:
+        state = {f"fresh.{name}": value for name, value in self._fresh.items()}
         for t, own in enumerate(self._own):
             state |= {f"own.{t}.{name}": value for name, value in own.items()}
         for layer in self.layers:
             for b, block in enumerate(layer.blocks):
                 state |= {f"layer.{layer.name}.{b}.{name}": value for name, value in block.state().items()}
-        return {
-            name: value.detach().cpu().clone(memory_format=torch.contiguous_format) for name, value in state.items()
-        }
+        return state
 
-    def restore(self, state: dict[str, Tensor]) -> None:
-        """Take over what `state` gave, of a learner of the same network and method."""
-        self._check_idle()
-        try:
-            here = {name: self._here(value) for name, value in state.items()}
-            tasks = json.loads(bytes(state["tasks"].tolist()))
-            fresh = {name: here[f"fresh.{name}"] for name in self._fresh}
-            own = [_part(here, f"own.{t}.") for t in range(len(tasks))]
-            blocks = []
-            for layer in self.layers:
-                like = layer.weights[0]
-                states = [_part(here, f"layer.{layer.name}.{b}.") for b in range(len(layer.blocks))]
-                blocks.append([Block.from_state(state, len(tasks), like) for state in states])
-            network = _part(here, "network.")
-            for name, value in self.network.state_dict().items():  # before anything is overwritten
-                given = network[name]
-                if (given.shape, given.dtype) != (value.shape, value.dtype):
-                    raise ValueError(f"{name} is {_kind(given)} there and {_kind(value)} here")
-            self.network.load_state_dict(network)
-        except (KeyError, RuntimeError, ValueError) as fault:
-            raise ValueError(f"not the state of a learner with this network and method: {fault}") from None
-        self.tasks, self._fresh, self._own = tasks, fresh, own
-        for layer, restored in zip(self.layers, blocks, strict=True):
-            layer.blocks = restored
+    def _taking_over(self, state: dict[str, Tensor], tasks: int) -> Callable[[], None]:
+        fresh = {name: state[f"fresh.{name}"] for name in self._fresh}
+        own = [part_of(state, f"own.{t}.") for t in range(tasks)]
+        blocks = []
+        for layer in self.layers:
+            states = [part_of(state, f"layer.{layer.name}.{b}.") for b in range(len(layer.blocks))]
+            blocks.append([Block.from_state(part, tasks, layer.weights[0]) for part in states])
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything into a safetensors file; the whole file or, if interrupted, the file as it was."""
-        unfinished = Path(f"{os.fspath(path)}.unfinished")
-        try:
-            unfinished.write_bytes(save(self.state()))
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        def take_over() -> None:
+            self._fresh, self._own = fresh, own
+            for layer, restored in zip(self.layers, blocks, strict=True):
+                layer.blocks = restored
 
-    def load(self, path: str | os.PathLike[str]) -> None:
-        """Read what `save` wrote."""
-        try:
-            state = load(Path(path).read_bytes())
-        except SafetensorError as fault:
-            raise ValueError(f"{os.fspath(path)} is damaged or no safetensors file: {fault}") from None
-        self.restore(state)
-
-    # Small things
-
-    @property
-    def _device(self) -> torch.device:
-        return self.layers[0].module.weight.device
-
-    def _here(self, tensor: Tensor) -> Tensor:
-        return tensor.to(self._device)
+        return take_over
 
     def _write(self, values: dict[str, Tensor]) -> None:
         with torch.no_grad():
             for name, value in values.items():
                 self._values[name].copy_(value)
-
-
-def _kind(tensor: Tensor) -> str:
-    return f"{tuple(tensor.shape)} of {tensor.dtype}"
-
-
-def _part(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}

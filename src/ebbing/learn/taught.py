@@ -1,0 +1,157 @@
+"""A network that is taught tasks one after another: how it is asked about each of them, and how it is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor, nn
+
+from ebbing.learn.batches import Data, batches_of, forward_for, modes_kept
+from ebbing.learn.schedule import Schedule
+from ebbing.learn.tasks import Sample
+
+
+class Taught:
+    """The network, and the names of the tasks it has learnt."""
+
+    def __init__(self, network: nn.Module, schedule: Schedule) -> None:
+        self.network, self.schedule = network, schedule
+        self.tasks: list[str] = []
+
+    # Answering
+
+    def outputs(self, task: str | None, inputs: Tensor) -> Tensor:
+        """What the network says of inputs that belong to a task. None: as it stands, for a task not learnt yet."""
+        self._check_idle()
+        number = None if task is None else self._number(task)
+        forward = forward_for(self.network, len(self.tasks) if number is None else number)
+        with self._as(number), torch.no_grad():
+            return torch.cat([forward(self._here(part)) for part in inputs.split(self.schedule.test_batch_size)])
+
+    def accuracy(self, task: str, data: Data) -> float:
+        """Share of a task's examples that are classified rightly; of a `Sample`, those to be tested on."""
+        self._check_idle()
+        if isinstance(data, Sample):
+            data = (data.test_inputs, data.test_labels)
+        number, right, total = self._number(task), 0, 0
+        forward = forward_for(self.network, number)
+        with self._as(number), torch.no_grad():
+            for inputs, labels in batches_of(data, self.schedule.test_batch_size, None, self._device)():
+                outputs = forward(inputs)
+                guesses = outputs.argmax(1) if labels.dtype == torch.int64 else (outputs > 0).to(labels.dtype)
+                if guesses.shape != labels.shape:
+                    shapes = f"{tuple(labels.shape)}, guesses {tuple(guesses.shape)}"
+                    raise ValueError(f"labels of shape {shapes}: give as many labels as there are guesses")
+                right, total = right + int((guesses == labels).sum()), total + labels.numel()
+        if not total:
+            raise ValueError("no examples: give at least one")
+        return right / total
+
+    @contextmanager
+    def answering(self, task: str) -> Iterator[nn.Module]:
+        """The network as it is for a task, in evaluation mode; as it was again at the end."""
+        self._check_idle()
+        with self._as(self._number(task)):
+            yield self.network
+
+    # Keeping
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write everything into a safetensors file; the whole file or, if interrupted, the file as it was."""
+        unfinished = Path(f"{os.fspath(path)}.unfinished")
+        try:
+            unfinished.write_bytes(save(self.state()))
+            unfinished.replace(path)
+        finally:
+            unfinished.unlink(missing_ok=True)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Read what `save` wrote."""
+        try:
+            state = load(Path(path).read_bytes())
+        except SafetensorError as fault:
+            raise ValueError(f"{os.fspath(path)} is damaged or no safetensors file: {fault}") from None
+        self.restore(state)
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything, as tensors by name, in memory of their own."""
+        self._check_idle()
+        state = {f"network.{name}": value for name, value in self.network.state_dict().items()} | self._kept()
+        state["tasks"] = torch.tensor(list(json.dumps(self.tasks).encode()), dtype=torch.uint8)
+        return {
+            name: value.detach().cpu().clone(memory_format=torch.contiguous_format) for name, value in state.items()
+        }
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Take over what `state` gave, of a learner of the same network and method."""
+        self._check_idle()
+        try:
+            here = {name: self._here(value) for name, value in state.items()}
+            tasks = json.loads(bytes(state["tasks"].tolist()))
+            take_over = self._taking_over(here, len(tasks))
+            network = part_of(here, "network.")
+            for name, value in self.network.state_dict().items():  # before anything is overwritten
+                given = network[name]
+                if (given.shape, given.dtype) != (value.shape, value.dtype):
+                    raise ValueError(f"{name} is {_kind(given)} there and {_kind(value)} here")
+            self.network.load_state_dict(network)
+        except (KeyError, RuntimeError, ValueError) as fault:
+            raise ValueError(f"not the state of a learner with this network and method: {fault}") from None
+        self.tasks = tasks
+        take_over()
+
+    # What learners that keep something for each task do otherwise
+
+    @contextmanager
+    def _as(self, task: int | None) -> Iterator[None]:
+        """The network as it is for a task (None: one not learnt yet), in evaluation mode."""
+        with modes_kept(self.network):
+            self.network.eval()
+            yield
+
+    def _kept(self) -> dict[str, Tensor]:
+        """What a state has besides the network."""
+        return {}
+
+    def _taking_over(self, state: dict[str, Tensor], tasks: int) -> Callable[[], None]:
+        """What `_kept` gave, read and checked; taken over when the function returned is called."""
+        return lambda: None
+
+    def _check_idle(self) -> None:
+        """Refuse if a task is being learnt."""
+
+    # Small things
+
+    def _check_new(self, task: str) -> None:
+        self._check_idle()
+        if task in self.tasks:
+            raise ValueError(f"task {task!r} has been learnt already; give it another name to learn it once more")
+
+    def _number(self, task: str) -> int:
+        if task not in self.tasks:
+            known = ", ".join(map(repr, self.tasks)) or "none yet"
+            raise ValueError(f"task {task!r} is unknown: learnt are {known}. To answer, the network must know the task")
+        return self.tasks.index(task)
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self.network.parameters()).device
+
+    def _here(self, tensor: Tensor) -> Tensor:
+        return tensor.to(self._device)
+
+
+def part_of(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    """The values whose names begin with the prefix, without it."""
+    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"{tuple(tensor.shape)} of {tensor.dtype}"
