@@ -31,27 +31,83 @@ def runs_json(folder: Path, clean: str | None) -> dict[str, Any]:
 
 
 def print_runs(content: dict[str, Any], console: Console) -> None:
-    """One row per method and seed."""
+    """A table for all that learnt the same tasks with the same network; one row for all seeds of the same method."""
     if not content["groups"]:
         note(f"nothing trained in {content['folder']}{_freed(content)}", console)
         return
-    table = table_of("tasks", "network", "method", "seed", "trained", left=(0, 1, 2))
+    sections: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for group in content["groups"]:
         settings = group["settings"]
-        cells = (_short(settings.get(name, {})) for name in ("tasks", "architecture", "method"))
-        table.add_row(*map(Text, cells), str(settings.get("seed", "")), str(group["entries"]))
-    console.print(table)
+        where = ", ".join(_cell(*_flat(settings.get(name, {}))) for name in ("tasks", "architecture"))
+        method = json.dumps(settings.get("method", {}), sort_keys=True)
+        sections.setdefault(where, {}).setdefault(method, []).append(group)
+    for where, rows in sections.items():
+        console.print(Text(where, style="bold"))
+        _print_section({method: _flat(json.loads(method)) for method in rows}, rows, console)
+        console.print()
     note(f"{content['bytes'] / 1e6:.1f} MB in {content['folder']}{_freed(content)}", console)
+
+
+def _print_section(methods: dict[str, Part], rows: dict[str, list[dict[str, Any]]], console: Console) -> None:
+    """Of each method what tells it from the others; what they share stands below, once."""
+    shared = _shared(list(methods.values())) if len(rows) > 1 else {}
+    table = table_of("method", "seeds", "trained", left=(0, 1))
+    for method, groups in rows.items():
+        kind, values = methods[method]
+        cell = _cell(kind, {name: value for name, value in values.items() if name not in shared})
+        seeds = _ranges([group["settings"]["seed"] for group in groups if "seed" in group["settings"]])
+        table.add_row(Text(cell), seeds, str(sum(group["entries"] for group in groups)))
+    console.print(table)
+    if shared:
+        note(_cell("all:", shared), console)
+
+
+Part = tuple[str, dict[str, str]]
+"""A kind and its settings."""
 
 
 def _freed(content: dict[str, Any]) -> str:
     return f", {content['freed'] / 1e6:.1f} MB freed" if content["freed"] else ""
 
 
-def _short(part: dict[str, Any]) -> str:
-    """The kind and its settings, but for what only programs tell apart; of data of users' own the hash, shortened."""
-    hidden = ("kind", "identity", "version")
-    shown = [f"{name}={value}" for name, value in part.items() if name not in hidden and value is not None]
+def _flat(part: dict[str, Any], prefix: str = "") -> Part:
+    """Settings by name, but for what only programs tell apart; of data of users' own the hash, shortened."""
+    found: dict[str, str] = {}
+    for name, value in part.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{prefix}{name}.")[1]
+        elif name not in ("kind", "identity", "version") and value is not None:
+            found[f"{prefix}{name}"] = str(value)
     if part.get("kind") == "OwnTasks":
-        shown.append(str(part["identity"])[:8])
-    return " ".join([part.get("kind", "?"), *shown])
+        found["data"] = str(part["identity"])[:8]
+    return str(part.get("kind", "?")), found
+
+
+def _shared(methods: list[Part]) -> dict[str, str]:
+    """Settings that are the same wherever they occur, and that no method lacks which another of its kind has."""
+    names = {name: value for _, values in methods for name, value in values.items()}
+    having = {name: {kind for kind, values in methods if name in values} for name in names}
+    return {
+        name: value
+        for name, value in names.items()
+        if all(values.get(name) == value for kind, values in methods if kind in having[name])
+    }
+
+
+def _cell(kind: str, values: dict[str, str]) -> str:
+    return " ".join([kind, *(f"{name}={value}" for name, value in values.items())])
+
+
+def _ranges(seeds: list[int]) -> str:
+    """Whole numbers in short.
+
+    >>> _ranges([4, 0, 1, 2])
+    '0-2, 4'
+    """
+    runs: list[list[int]] = []
+    for seed in sorted(seeds):
+        if runs and seed == runs[-1][-1] + 1:
+            runs[-1].append(seed)
+        else:
+            runs.append([seed])
+    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)

@@ -6,7 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
-from ebbing.printing_runs import print_runs, runs_json
+from ebbing.printing_runs import _ranges, print_runs, runs_json
 from ebbing.runs import Store
 
 
@@ -52,16 +52,44 @@ def test_entries_are_counted_by_settings_and_seed(store):
     assert json.loads(json.dumps(content)) == content
 
 
-def test_the_table_has_a_row_per_group(store):
+def test_the_table_has_a_row_for_all_seeds_of_the_same_settings(store):
     text = printed(runs_json(store.folder, None))
     lines = [line.split() for line in text.splitlines()]
-    row = ["DigitTasks", "train_images=200", "FiveLayers", "widths=[6,", "16]", "Sgd"]
-    assert [*row, "epochs=600", "0", "2"] in lines
-    assert [*row, "epochs=600", "1", "1"] in lines
-    assert [*row, "epochs=9", "0", "1"] in lines
+    assert lines[0] == ["DigitTasks", "train_images=200,", "FiveLayers", "widths=[6,", "16]"]
+    assert ["Sgd", "epochs=600", "0-1", "3"] in lines
+    assert ["Sgd", "epochs=9", "0", "1"] in lines
     for hidden in ("mnist-123", "version", "batch_size", "freed", "kind"):
         assert hidden not in text
     assert f"{store.size() / 1e6:.1f} MB in {store.folder}" in " ".join(text.split())
+
+
+def test_settings_that_all_methods_share_are_told_once(tmp_path):
+    store = Store(tmp_path)
+    for key, epochs in (("0" * 64, 5), ("1" * 64, 9)):
+        method = {"kind": "Trgp", "samples": 300, "schedule": {"epochs": epochs, "batch_size": 10}}
+        store.put(key, {}, None, about() | {"method": method}, None)
+    text = printed(runs_json(tmp_path, None))
+    assert "Trgp schedule.epochs=5 " in text
+    assert "Trgp schedule.epochs=9 " in text
+    assert text.count("samples=300") == 1
+    assert "\nall: samples=300 schedule.batch_size=10\n" in text
+
+
+def test_a_setting_that_only_some_have_is_theirs(tmp_path):
+    store = Store(tmp_path)
+    methods = ({"kind": "TrgpPlus", "recency": 0.4}, {"kind": "TrgpPlus", "recency": None}, {"kind": "Gpm", "n": 1})
+    for number, method in enumerate(methods):
+        store.put(str(number) * 64, {}, None, about() | {"method": method}, None)
+    text = printed(runs_json(tmp_path, None))
+    assert "TrgpPlus recency=0.4 " in text
+    assert "\nall: n=1\n" in text
+
+
+@pytest.mark.parametrize(
+    ("seeds", "text"), [([], ""), ([3], "3"), ([1, 0], "0-1"), ([0, 2, 3, 4, 7], "0, 2-4, 7"), ([10, 9, 2], "2, 9-10")]
+)
+def test_seeds_in_short(seeds, text):
+    assert _ranges(seeds) == text
 
 
 def test_cleaning_weights_keeps_the_groups(store):
@@ -92,8 +120,8 @@ def test_data_of_ones_own_is_told_apart_by_the_start_of_its_hash(tmp_path):
         tasks = {"kind": "OwnTasks", "train_images": None, "identity": identity}
         store.put(key, {}, None, about() | {"tasks": tasks}, None)
     text = printed(runs_json(tmp_path, None))
-    assert "OwnTasks abcdef01 " in text
-    assert "OwnTasks 98765432 " in text
+    assert "OwnTasks data=abcdef01, " in text
+    assert "OwnTasks data=98765432, " in text
 
 
 def test_settings_in_brackets_are_no_markup(tmp_path):
