@@ -18,7 +18,7 @@ from ebbing.learn import Lesson, PermutedMnist, SplitCifar100
 from ebbing.learn.batches import Pair, batches_of, forward_for
 from ebbing.learn.learner import Learner
 from ebbing.learn.methods import Trgp
-from ebbing.learn.motion import Moving, Trusted
+from ebbing.learn.motion import Form, Moving, Trusted
 from ebbing.learn.projection import Threshold
 from ebbing.learn.schedule import Schedule, fit
 from ebbing.learn.sequences import one_thread
@@ -224,14 +224,15 @@ def cifar_step(data: Pair, known: State, t: int) -> Row:
 def fast_form_is_as_written(data: Pair, known: State) -> None:
     """Two steps with the scale matrices and without: the same effective weights."""
     found = []
-    for explicit in (False, True):
+    forms: tuple[Form, ...] = ("scaled", "explicit")
+    for form in forms:
         learner = started(CIFAR, SmallAlexNet().build(0), known)
         trusted = learner._trusted(data[0][:125], data[1][:125])
         assert all(len(chosen) == 2 for (chosen,) in trusted), "every layer was to have two trusted tasks"
         with learning(learner, data) as parameters:
             free = parameters[len(learner.layers) :]
             together = zip(learner.layers, trusted, strict=True)
-            in_layers = [p for layer, chosen in together for p in layer.start(chosen, explicit=explicit)]
+            in_layers = [p for layer, chosen in together for p in layer.start(chosen, form)]
             torch.manual_seed(0)  # dropout
             follow(learner, in_layers + free, (data[0][:128], data[1][:128]))
             found.append([layer.moving[0].effective().detach() for layer in learner.layers])

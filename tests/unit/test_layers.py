@@ -225,7 +225,7 @@ def test_a_convolution_in_motion_computes_what_it_did(options, bias):
     expected = layer.module(images)
     for block in layer.blocks:
         block.basis = torch.linalg.qr(torch.randn(len(block.basis), 2, dtype=torch.float64)).Q
-    layer.start([[] for _ in layer.blocks], explicit=False)
+    layer.start([[] for _ in layer.blocks], "scaled")
     torch.testing.assert_close(layer.module(images), expected, rtol=0, atol=1e-12)
     layer.stop()
     assert "forward" not in vars(layer.module)
@@ -241,7 +241,7 @@ def test_a_linear_layer_in_motion_takes_inputs_of_every_shape(shape, bias):
         inputs = torch.randn(shape, dtype=torch.float64)
         expected = layer.module(inputs)
         layer.blocks[0].basis = torch.linalg.qr(torch.randn(8, 3, dtype=torch.float64)).Q
-        layer.start([[]], explicit=False)
+        layer.start([[]], "scaled")
         torch.testing.assert_close(layer.module(inputs), expected, rtol=0, atol=1e-12)
 
 
@@ -385,7 +385,7 @@ class Net(nn.Module):
 def test_whether_a_layer_alone_takes_the_inputs(way, alone):
     network = Net(way).eval()
     layer = Layer("first", network.first)
-    layer.start([[]], explicit=False)
+    layer.start([[]], "scaled")
     moving, inputs = network.first.forward, torch.randn(6, 4)
     mean, dice = network.norm.running_mean.clone(), torch.get_rng_state()  # type: ignore[union-attr]
     assert takes_inputs_alone(network, network, layer, inputs) is alone

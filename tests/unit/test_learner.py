@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from ebbing.learn.layers import Block, Layer
 from ebbing.learn.learner import Learner
-from ebbing.learn.methods import FineTuning, Gpm, Trgp, TrgpPlus
+from ebbing.learn.methods import FineTuning, Gpm, Trgp, TrgpFree, TrgpPlus
 from ebbing.learn.projection import Threshold
 from ebbing.learn.schedule import Schedule
 from ebbing.learn.sequences import one_thread
@@ -35,8 +35,9 @@ METHODS = [
     Trgp(**SETTINGS, nearness=0.1),
     TrgpPlus(**SETTINGS, nearness=0.1),
     Trgp(**SETTINGS, nearness=0.1, as_published=True),
+    TrgpFree(**SETTINGS, nearness=0.1),
 ]
-IDS = ["gpm", "trgp", "trgp+", "as published"]
+IDS = ["gpm", "trgp", "trgp+", "as published", "free"]
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +106,11 @@ def test_tasks_are_learnt_and_old_ones_are_not_forgotten(method):
     assert float((outputs.argmax(1) == data(0)[1]).double().mean()) < 0.9  # these tasks can be forgotten
 
 
-@pytest.mark.parametrize("method", [*METHODS[:3], Trgp(**SETTINGS, nearness=0.0, trusted=3)], ids=[*IDS[:3], "three"])
+@pytest.mark.parametrize(
+    "method",
+    [*METHODS[:3], METHODS[4], Trgp(**SETTINGS, nearness=0.0, trusted=3)],
+    ids=[*IDS[:3], "free", "three"],
+)
 @pytest.mark.parametrize(("dtype", "close"), [(torch.float64, 1e-12), (torch.float32, 1e-5)])
 @pytest.mark.parametrize("norm", [None, "batch", "layer"])
 def test_what_was_measured_stays_to_the_bit_of_rounding(method, dtype, close, norm):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ebbing.learn.methods import Gpm, Trgp, TrgpPlus
+from ebbing.learn.methods import Gpm, Trgp, TrgpFree, TrgpPlus
 from ebbing.learn.projection import Threshold
 
 # Whom a task trusts
@@ -111,3 +111,15 @@ def test_settings_that_make_no_sense(make, message):
 def test_whole_floats_count_as_whole_numbers():
     assert repr(Trgp(samples=300.0, trusted=2.0)) == repr(Trgp())  # type: ignore[arg-type]
     assert repr(Gpm(samples=(3.0, 4))) == repr(Gpm(samples=(3, 4)))  # type: ignore[arg-type]
+
+
+def test_freely_is_not_published():
+    with pytest.raises(ValueError, match="as_published=True: TrgpFree was not published; use Trgp"):
+        TrgpFree(as_published=True)
+    assert [method.form for method in (Trgp(), Trgp(as_published=True), TrgpPlus(), TrgpFree(), Gpm())] == [
+        "scaled",
+        "explicit",
+        "scaled",
+        "free",
+        "scaled",
+    ]

@@ -287,6 +287,36 @@ def test_a_change_of_nothing():
     assert torch.equal(nothing.apply(weight, basis), weight)
 
 
+# Freely
+
+
+@pytest.mark.parametrize("apply", [by_inputs, by_weights])
+@pytest.mark.parametrize("tasks", [0, 1, 3])
+def test_freely_means_plain_steps_in_all_columns_that_are_not_frozen(apply, tasks):
+    """G times a projector in trusted and unprotected directions; of the latter alone the shared weights take part."""
+    weight, basis, trusted, _ = layer(tasks)
+    form = Moving(weight, basis, trusted, scaled=False)
+    union = sorted({column for span in SPANS[:tasks] for column in span})
+    unprotected = torch.eye(D, dtype=torch.float64) - basis @ basis.T
+    allowed = unprotected + basis[:, union] @ basis[:, union].T
+    dense = weight.clone().requires_grad_()
+    optimizer = torch.optim.SGD(form.parameters(), 0.1)
+    for step in range(5):
+        inputs, labels = batch(step)
+        functional.cross_entropy(apply(form, inputs), labels).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        (gradient,) = torch.autograd.grad(functional.cross_entropy(inputs @ dense.T, labels), dense)
+        with torch.no_grad():
+            dense -= 0.1 * gradient @ allowed
+        torch.testing.assert_close(form.effective().detach(), dense.detach(), rtol=0, atol=CLOSE)
+    shared, change = form.finish()
+    expected = weight + (dense.detach() - weight) @ unprotected
+    torch.testing.assert_close(shared, expected, rtol=0, atol=CLOSE)
+    torch.testing.assert_close(change.apply(shared, basis), dense.detach(), rtol=0, atol=CLOSE)
+    assert sorted(change.columns.tolist()) == union
+
+
 # A convolution, by im2col
 
 
@@ -305,7 +335,7 @@ def test_a_convolution_takes_the_steps_of_its_dense_product(kind, groups):
         trusted.append(chosen)
         plainly = [(block.basis[:, span], factor) for span, factor in zip(spans, FACTORS[:2], strict=True)]
         references.append(Dense(weight, block.basis, plainly))
-    optimizer = torch.optim.SGD(moving.start(trusted, explicit=kind == "explicit"), 0.05)
+    optimizer = torch.optim.SGD(moving.start(trusted, "explicit" if kind == "explicit" else "scaled"), 0.05)
     for step in range(4):
         images, target = random(3, 4, 6, 6, seed=step), random(3, 6, 3, 3, seed=step + 50)
         found = module(images)

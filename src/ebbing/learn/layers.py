@@ -17,7 +17,7 @@ from torch.nn import functional
 from torch.nn.parameter import is_lazy
 
 from ebbing.learn.batches import modes_kept
-from ebbing.learn.motion import Change, Explicit, Moving, Subspace, Trusted
+from ebbing.learn.motion import Change, Explicit, Form, Moving, Subspace, Trusted
 from ebbing.learn.subspaces import Growth
 
 NORMS = (nn.modules.batchnorm._BatchNorm, nn.LayerNorm, nn.GroupNorm, nn.modules.instancenorm._InstanceNorm)
@@ -102,11 +102,14 @@ class Layer:
         with torch.no_grad():
             self.module.weight.copy_(torch.cat(list(weights)).view_as(self.module.weight))
 
-    def start(self, trusted: list[list[Trusted]], *, explicit: bool) -> list[nn.Parameter]:
+    def start(self, trusted: list[list[Trusted]], form: Form) -> list[nn.Parameter]:
         """Set the layer in motion; returns what is to be trained."""
-        kind = Explicit if explicit else Moving
-        together = zip(self.weights, self.blocks, trusted, strict=True)
-        self.moving = [kind(weight, block.basis, chosen) for weight, block, chosen in together]
+        self.moving = [
+            Explicit(weight, block.basis, chosen)
+            if form == "explicit"
+            else Moving(weight, block.basis, chosen, scaled=form == "scaled")
+            for weight, block, chosen in zip(self.weights, self.blocks, trusted, strict=True)
+        ]
         # An attribute of the object, not of its class: the network's own code goes on calling the layer as ever.
         self.module.forward = self._linear if isinstance(self.module, nn.Linear) else self._conv
         return [parameter for moving in self.moving for parameter in moving.parameters()]

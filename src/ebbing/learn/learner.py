@@ -101,7 +101,7 @@ class Learner(Taught):
                 parameters = [
                     parameter
                     for layer, chosen in zip(self.layers, trusted, strict=True)
-                    for parameter in layer.start(chosen, explicit=self.method.departs("strongest unprotected"))
+                    for parameter in layer.start(chosen, self.method.form)
                 ] + self._free_parameters()
                 self._refuse_other_uses(inputs)
                 self.network.train()

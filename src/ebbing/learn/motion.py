@@ -21,6 +21,8 @@ one does and a change of coordinates. Equal to (1) to rounding for gradient desc
 linear in the gradients), which `Explicit` is there to show; with Adam, say, the two are different methods, and both
 protect. After the task, what has moved in the columns of M belongs to the task alone, and the shared W takes the rest.
 
+**Freely** (`TrgpFree`): the same with I in the place of the gains: in trusted columns the gradient is G itself.
+
 `Explicit` trains (1) as it stands: for subspaces that are not wholly protected (the authors' code), and as a reference.
 """
 
@@ -30,10 +32,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+
+Form = Literal["scaled", "explicit", "free"]
+"""How trusted directions are trained: as in (2), as in (1), or freely."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +91,12 @@ def complement(basis: Tensor) -> Tensor:
 
 
 class Moving:
-    """A layer in motion: frozen rows and trained rows of (W U)', and the gains of the trained ones' gradient."""
+    """A layer in motion: frozen rows and trained rows of (W U)', and the gains of the trained ones' gradient.
 
-    def __init__(self, weight: Tensor, basis: Tensor, trusted: list[Trusted]) -> None:
+    scaled: whether there are gains; without, trusted rows move as the free ones do.
+    """
+
+    def __init__(self, weight: Tensor, basis: Tensor, trusted: list[Trusted], *, scaled: bool = True) -> None:
         m = basis.shape[1]
         patterns = torch.zeros(m, dtype=torch.long, device=weight.device)  # bit j: in the subspace of trusted task j
         for bit, task in enumerate(trusted):
@@ -111,8 +119,9 @@ class Moving:
         tasks_of = [tuple(bit for bit in range(len(trusted)) if pattern >> bit & 1) for pattern, _ in runs]
         trusted_sizes, own = [size for _, size in runs], len(trusted_patterns)
         weights = [task.weight for task in trusted]
-        self.gains = Gains(self.start[:own], trusted_sizes, tasks_of, weights) if own else None
-        self.sizes = [*trusted_sizes, len(self.active) - own]  # the rows of each block; the last are free
+        self.gains = Gains(self.start[:own], trusted_sizes, tasks_of, weights) if own and scaled else None
+        # The rows of each block; the last block has no gain.
+        self.sizes = [*trusted_sizes, len(self.active) - own] if scaled else [len(self.active)]
         self.weight = weight
         self.turned = False  # whether inputs come in the coordinates U already
         # What is frozen, in the original coordinates: the effective weights are this and the active part. (d, out)

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 from torch import Tensor
 
+from ebbing.learn.motion import Form
 from ebbing.learn.schedule import Schedule
 from ebbing.learn.subspaces import Growth
 from ebbing.validate import count
@@ -69,6 +70,11 @@ class Projection(ABC):
     def departs(self, departure: Departure) -> bool:
         """Whether to do what the authors' code does where it departs from what is meant. See `Trgp`."""
         return False
+
+    @property
+    def form(self) -> Form:
+        """How trusted directions are trained."""
+        return "explicit" if self.departs("strongest unprotected") else "scaled"
 
     @abstractmethod
     def grow(self, layer: int, task: int, M: Tensor, R: Tensor) -> Growth:

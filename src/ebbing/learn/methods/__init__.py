@@ -4,6 +4,7 @@ from ebbing.learn.methods.fine_tuning import FineTuning
 from ebbing.learn.methods.gpm import Gpm
 from ebbing.learn.methods.sgd import Sgd
 from ebbing.learn.methods.trgp import Trgp
+from ebbing.learn.methods.trgp_free import TrgpFree
 from ebbing.learn.methods.trgp_plus import TrgpPlus
 
-__all__ = ["FineTuning", "Gpm", "Sgd", "Trgp", "TrgpPlus"]
+__all__ = ["FineTuning", "Gpm", "Sgd", "Trgp", "TrgpFree", "TrgpPlus"]
