@@ -185,7 +185,7 @@ def metrics_command(
 def train(
     *,
     stream: Annotated[str, typer.Option(help="pmnist, rmnist, smnist or cifar100.")] = "pmnist",
-    method: Annotated[str, typer.Option(help="sgd, gpm, trgp or trgp+.")] = "trgp+",
+    method: Annotated[str, typer.Option(help="sgd, copies, gpm, trgp, trgp+ or trgp-free.")] = "trgp+",
     seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
     tasks: Annotated[int | None, typer.Option(help="Number of tasks.")] = None,
     images: Annotated[int | None, typer.Option(help="Training images of each task.")] = None,

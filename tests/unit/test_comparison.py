@@ -26,9 +26,13 @@ def matrix(accuracy: float, loss: float = 0.0) -> np.ndarray:
     return found
 
 
+KEPT = {"GPM": (100_000, None, 500_000, None), "TRGP": (None, 1, 2, 3)}  # bytes after 0, 1, 2, 3 tasks
+
+
 def result(protocol: Protocol, accuracies: dict[str, list[np.ndarray]]) -> Result:
     runs = {
-        (protocol.name, m): [StreamRun(s, TASKS, a, 3) for s, a in enumerate(found)] for m, found in accuracies.items()
+        (protocol.name, m): [StreamRun(s, TASKS, a, 3, KEPT.get(m, ())) for s, a in enumerate(found)]
+        for m, found in accuracies.items()
     }
     return Result(Study("made_up", "Made up", (protocol,)), runs, {"commit": "made up"})
 
@@ -58,8 +62,8 @@ def test_acc_and_bwt_are_the_papers_in_percent():
 
 def test_the_table_has_our_numbers_and_the_papers():
     text = comparison_report.markdown(CLEAR)
-    assert "| GPM | 81.00 ± 0.58 (3 seeds) | -3.00 ± 0.00 (3 seeds) |  |  |" in text
-    assert "| TRGP | 91.00 ± 0.58 (3 seeds) | -1.00 ± 0.00 (3 seeds) | 96.34 | -0.80 |" in text
+    assert "| GPM | 81.00 ± 0.58 (3 seeds) | -3.00 ± 0.00 (3 seeds) | 0.20 |  |  |" in text
+    assert "| TRGP | 91.00 ± 0.58 (3 seeds) | -1.00 ± 0.00 (3 seeds) |  | 96.34 | -0.80 |" in text
     assert "The published protocol." in text
 
 
@@ -68,7 +72,8 @@ def test_a_protocol_that_the_paper_has_not_says_so_and_stands_beside_no_number_o
     found = Result(replace(CLEAR.study, protocols=(short,)), CLEAR.runs, {})
     text = comparison_report.markdown(found)
     assert "Less than published: 3 tasks." in text
-    assert "| method | ACC | BWT |\n|---|---|---|\n| GPM | 81.00 ± 0.58 (3 seeds) | -3.00 ± 0.00 (3 seeds) |\n" in text
+    assert "| method | ACC | BWT | MB a task |\n|---|---|---|---|\n| GPM | 81.00 ± 0.58 (3 seeds) |" in text
+    assert "| -3.00 ± 0.00 (3 seeds) | 0.20 |\n" in text
     assert not [v for v in comparison_report.verdicts(found) if "reaches" in v.claim]
 
 
@@ -172,7 +177,9 @@ def test_files(tmp_path):
         "seed": "0",
         "ACC": rows[3]["ACC"],
         "BWT": rows[3]["BWT"],
+        "bytes_per_task": "",
     }
+    assert float(rows[0]["bytes_per_task"]) == 200_000
     assert float(rows[3]["ACC"]) == pytest.approx(90)
     content = json.loads((tmp_path / "made_up.json").read_text())
     assert content["provenance"] == {"commit": "made up"}

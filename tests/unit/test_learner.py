@@ -15,7 +15,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from ebbing.learn.layers import Block, Layer
 from ebbing.learn.learner import Learner
-from ebbing.learn.methods import FineTuning, Gpm, Trgp, TrgpFree, TrgpPlus
+from ebbing.learn.methods import Copies, FineTuning, Gpm, Trgp, TrgpFree, TrgpPlus
 from ebbing.learn.projection import Threshold
 from ebbing.learn.schedule import Schedule
 from ebbing.learn.sequences import one_thread
@@ -809,3 +809,29 @@ def test_fine_tuning_takes_validation_data_and_an_interruption_changes_nothing()
     assert_same(learner.state(), before)
     learner.learn("a", data(0), validation=data(1))
     assert learner.tasks == ["a"]
+
+
+# Copies
+
+
+def test_copies_answer_as_they_did_when_the_task_was_learnt(tmp_path):
+    learner = Copies(SCHEDULE).start(perceptron(norm=nn.BatchNorm1d(16)))
+    first = {}
+    for task in range(3):
+        learner.learn(str(task), data(task))
+        first[task] = learner.outputs(str(task), data(task)[0])
+    for task, outputs in first.items():
+        assert torch.equal(learner.outputs(str(task), data(task)[0]), outputs)
+    assert torch.equal(learner.outputs(None, data(2)[0]), first[2])
+    plain = taught(FineTuning(SCHEDULE), perceptron(norm=nn.BatchNorm1d(16)))
+    assert not torch.equal(plain.outputs("task 0", data(0)[0]), first[0])  # the same training, and forgotten
+
+    learner.save(tmp_path / "copies.safetensors")
+    other = Copies(SCHEDULE).start(perceptron(1, norm=nn.BatchNorm1d(16)))
+    other.load(tmp_path / "copies.safetensors")
+    for one in (learner, other):
+        one.learn("3", data(3))
+    assert_same(learner.state(), other.state())
+    assert torch.equal(other.outputs("0", data(0)[0]), first[0])
+    with pytest.raises(ValueError, match="a task has no whole copy of the network"):
+        Copies(SCHEDULE).start(perceptron(norm=nn.BatchNorm1d(16))).restore(plain.state())

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ebbing.learn import PermutedMnist, SplitCifar100
-from ebbing.learn.methods import FineTuning, Gpm, Trgp, TrgpPlus
+from ebbing.learn.methods import Copies, FineTuning, Gpm, Trgp, TrgpFree, TrgpPlus
 from ebbing.learn.presets import METHODS, preset, stream_named
 from ebbing.paper import ablations, table1
 
@@ -17,9 +17,9 @@ def test_every_method_of_table_1_is_what_its_name_says():
     assert isinstance(kinds["SGD"], FineTuning)
     assert isinstance(kinds["GPM"], Gpm)
     assert [type(kinds[name]) for name in ("TRGP", "TRGP as published")] == [Trgp, Trgp]
-    assert [type(kinds[name]) for name in names[4:]] == [TrgpPlus] * 3
-    assert [kinds[name].as_published for name in names[2:]] == [True, False, True, False, False]
-    assert [kinds[name].recency for name in names[4:]] == [None, None, 0.396]
+    assert [type(kinds[name]) for name in names[4:]] == [TrgpPlus] * 3 + [TrgpFree, Copies]
+    assert [kinds[name].as_published for name in names[2:8]] == [True, False, True, False, False, False]
+    assert [kinds[name].recency for name in names[4:7]] == [None, None, 0.396]
     assert kinds["TRGP+"].weights == (1.2, 0.8)
 
 
@@ -74,7 +74,7 @@ def test_a_short_protocol_does_not_stop_early():
 @pytest.mark.parametrize(
     ("method", "settings", "complaint"),
     [
-        ("adam", {}, "method 'adam': there is sgd, gpm, trgp, trgp\\+"),
+        ("adam", {}, "method 'adam': there is sgd, copies, gpm, trgp, trgp\\+, trgp-free"),
         ("trgp", {"weights": (1.2, 0.8)}, "method 'trgp' has no weights"),
         ("gpm", {"recency": 0.5}, "method 'gpm' has no weights"),
         ("sgd", {"as_published": True}, "only TRGP and TRGP\\+ depart"),
@@ -93,7 +93,10 @@ def test_presets_change_what_they_are_asked_to():
     assert (made.weights, made.trusted, made.schedule.epochs) == ((1.5, 1.0, 0.5), 3, 3)
     network: Any = preset(SplitCifar100(tasks=20, classes=5), "gpm").architecture
     assert (network.tasks, network.classes) == (20, 5)
-    assert set(METHODS) == {"sgd", "gpm", "trgp", "trgp+"}
+    assert set(METHODS) == {"sgd", "copies", "gpm", "trgp", "trgp+", "trgp-free"}
+    for name in METHODS:
+        assert preset(PermutedMnist(), name, epochs=7).method.schedule.epochs == 7  # type: ignore[attr-defined]
+        assert preset(SplitCifar100(), name, epochs=7).method.schedule.epochs == 7  # type: ignore[attr-defined]
 
 
 def test_streams_by_name():

@@ -1,7 +1,7 @@
 """Networks that learn tasks one after another, and their measured error matrices. PyTorch starts here."""
 
 from ebbing.learn.learner import Learner
-from ebbing.learn.methods import FineTuning, Gpm, Sgd, Trgp, TrgpFree, TrgpPlus
+from ebbing.learn.methods import Copies, FineTuning, Gpm, Sgd, Trgp, TrgpFree, TrgpPlus
 from ebbing.learn.network import FiveLayers
 from ebbing.learn.own_tasks import OwnTasks
 from ebbing.learn.presets import preset
@@ -14,6 +14,7 @@ from ebbing.learn.tasks import DigitTasks, Lesson, Sample, lessons
 
 __all__ = [
     "STREAMS",
+    "Copies",
     "DigitTasks",
     "FineTuning",
     "FiveLayers",

@@ -142,6 +142,12 @@ class Result:
         runs = self.finished(protocol, name)
         return np.array([100 * metrics.backward_transfer(run.accuracies, kind="accuracy") for run in runs])
 
+    def memory(self, protocol: Protocol, name: str) -> float | None:
+        """MB that a task adds to what is kept, on average; None where the store does not have it."""
+        kept = [run.kept_per_task for run in self.finished(protocol, name)]
+        known = [size for size in kept if size is not None]
+        return float(np.mean(known)) / 1e6 if known else None
+
     def comparisons(self, protocol: Protocol) -> list[Comparison]:
         """The protocol's pairs, over the seeds that both have finished."""
         found = []

@@ -13,12 +13,15 @@ from ebbing.runs.stream import StreamRun
 
 def markdown(result: Result) -> str:
     """One table for each protocol, the paper's numbers beside ours, and the comparisons seed by seed."""
-    note = "ACC and BWT in percent: mean ± standard error over seeds. Every cell is what runs gave."
+    note = (
+        "ACC and BWT in percent: mean ± standard error over seeds. MB a task: what a task adds to what is kept, "
+        "besides the network. Every cell is what runs gave."
+    )
     parts = [f"# {result.study.title}\n\n{note}\n"]
     for protocol in result.study.protocols:
         title = f"## {protocol.name}\n\n"
         title += f"Less than published: {protocol.reduced}.\n" if protocol.reduced else "The published protocol.\n"
-        columns = ["method", "ACC", "BWT", *(["paper's ACC", "paper's BWT"] if protocol.printed else [])]
+        columns = ["method", "ACC", "BWT", "MB a task", *(["paper's ACC", "paper's BWT"] if protocol.printed else [])]
         lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
         lines += ["| " + " | ".join(_row(result, protocol, name)) + " |" for name in protocol.names]
         pairs = result.comparisons(protocol)
@@ -36,8 +39,9 @@ def _row(result: Result, protocol: Protocol, name: str) -> list[str]:
     unfinished = [run for run in result.runs[protocol.name, name] if not run.finished]
     note = f"; not finished: {_progress(unfinished)}" if unfinished else ""
     if not len(accuracy):
-        return [name, f"not finished: {_progress(unfinished)}", "", *paper]
-    return [name, spread(accuracy) + note, spread(transfer), *paper]
+        return [name, f"not finished: {_progress(unfinished)}", "", "", *paper]
+    memory = result.memory(protocol, name)
+    return [name, spread(accuracy) + note, spread(transfer), "" if memory is None else f"{memory:.2f}", *paper]
 
 
 def _progress(runs: list[StreamRun]) -> str:
@@ -104,7 +108,9 @@ def save(result: Result, folder: Path) -> None:
                 result.transfer(protocol, method),
                 strict=True,
             )
-            rows += [(protocol.name, method, run.seed, float(acc), float(bwt)) for run, acc, bwt in done]
+            rows += [
+                (protocol.name, method, run.seed, float(acc), float(bwt), run.kept_per_task) for run, acc, bwt in done
+            ]
             matrices += [
                 {
                     "protocol": protocol.name,
@@ -115,5 +121,5 @@ def save(result: Result, folder: Path) -> None:
                 }
                 for run in result.runs[protocol.name, method]
             ]
-    write_csv(folder / f"{file}.csv", ("protocol", "method", "seed", "ACC", "BWT"), rows)
+    write_csv(folder / f"{file}.csv", ("protocol", "method", "seed", "ACC", "BWT", "bytes_per_task"), rows)
     write_json(folder / f"{file}.json", {"provenance": result.provenance, "runs": matrices})

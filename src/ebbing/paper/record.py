@@ -80,7 +80,7 @@ def write_json(path: Path, content: dict[str, Any]) -> None:
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """Comma-separated, numbers in full precision."""
+    """Comma-separated, numbers in full precision, nothing for None."""
     lines = [",".join(header), *(",".join(_cell(value) for value in row) for row in rows)]
     write_atomically(path, "\n".join(lines) + "\n")
 
@@ -95,6 +95,8 @@ def verdict_markdown(verdicts: Sequence[Verdict]) -> str:
 
 
 def _cell(value: object) -> str:
+    if value is None:
+        return ""
     text = repr(float(value)) if isinstance(value, float | np.floating) else str(value)
     return f'"{text}"' if "," in text else text
 

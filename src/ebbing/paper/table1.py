@@ -1,7 +1,8 @@
 """Table 1: GPM, TRGP and TRGP+ on Permuted MNIST and Split CIFAR-100 (Section 5.3 and its appendix).
 
 Beside the paper's two methods stand plain fine-tuning and GPM, TRGP and TRGP+ as their authors' code has them and as
-they are meant (docs/methods.md), and TRGP+ with the weights that the theory gives.
+they are meant (docs/methods.md), TRGP+ with the weights that the theory gives, TRGP without its scale matrices, and a
+copy of the network for every task.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ def entries(r: float) -> tuple[Entry, ...]:
         Entry("TRGP+ as published", "trgp+", as_published=True),
         Entry("TRGP+", "trgp+"),
         Entry("TRGP+ theory", "trgp+", changes={"recency": r}),
+        Entry("TRGP free", "trgp-free"),
+        Entry("copies", "copies"),
     )
 
 
@@ -40,6 +43,7 @@ PAIRS = (
     ("TRGP+ as published", "TRGP as published"),
     ("TRGP+", "TRGP"),
     ("TRGP+ theory", "TRGP"),
+    ("TRGP free", "TRGP+"),
     ("TRGP", "TRGP as published"),
     ("TRGP", "GPM"),
 )

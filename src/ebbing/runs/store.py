@@ -112,6 +112,15 @@ class Store:
             return None
         return content
 
+    def weights_size(self, entry: Entry) -> int | None:
+        """Bytes of the weights of an entry, or None if they are not there."""
+        if entry.weights_checksum is None:
+            return None
+        try:
+            return self._path(entry.key, "safetensors").stat().st_size
+        except FileNotFoundError:
+            return None
+
     def put(
         self, key: str, errors: dict[str, float], fit: float | None, about: dict[str, Any], weights: bytes | None
     ) -> Entry:

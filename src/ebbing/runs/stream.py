@@ -26,6 +26,16 @@ class StreamRun:
     tasks: tuple[str, ...]
     accuracies: Array  # (T+1, T)
     trained: int  # tasks learnt by this call; the others were in the store
+    kept: tuple[int | None, ...] = ()  # bytes of all that is kept after t tasks, the network included; None: not stored
+
+    @property
+    def kept_per_task(self) -> float | None:
+        """Bytes that a task adds to what is kept, on average over as many tasks as is known."""
+        known = [(t, size) for t, size in enumerate(self.kept) if size is not None]
+        if len(known) < 2 or known[0][0] != 0:
+            return None
+        (_, first), (t, last) = known[0], known[-1]
+        return (last - first) / t
 
     @property
     def learnt(self) -> int:
@@ -60,8 +70,17 @@ def learn_streams(
     to_do = {seed: sum(1 for place in execution.todo if place[0] == seed and place[1]) for seed in seeds}
     if not stored_only:
         execution.run(where)
-        return [StreamRun(seed, tuple(tasks), _matrix(execution, seed, tasks), to_do[seed]) for seed in seeds]
-    return [StreamRun(seed, tuple(tasks), _matrix(execution, seed, tasks), 0) for seed in seeds]
+    found = []
+    for seed in seeds:
+        matrix, kept = _matrix(execution, seed, tasks), _kept(execution, seed, tasks)
+        found.append(StreamRun(seed, tuple(tasks), matrix, 0 if stored_only else to_do[seed], kept))
+    return found
+
+
+def _kept(execution: Execution, seed: int, tasks: Sequence[str]) -> tuple[int | None, ...]:
+    whole, store = lessons(tasks), execution.store
+    entries = [store.get(execution.keys[seed, whole[:t]]) for t in range(len(whole) + 1)]
+    return tuple(None if entry is None else store.weights_size(entry) for entry in entries)
 
 
 def _matrix(execution: Execution, seed: int, tasks: Sequence[str]) -> Array:
