@@ -42,6 +42,12 @@ def test_ablations_change_one_thing_each():
         assert len(changed) == (name != "TRGP")
     assert ablations.DEPARTURES.training("TRGP") == table1.PMNIST.training("TRGP")
     assert ablations.DEPARTURES.training("all, as published") == table1.PMNIST.training("TRGP as published")
+    free: Any = table1.PMNIST.training("TRGP free").method
+    beyond: dict[str, Any] = {name: ablations.BEYOND.training(name).method for name in ablations.BEYOND.names}
+    assert beyond["TRGP free"] == free
+    assert beyond["TRGP+"] == table1.PMNIST.training("TRGP+").method
+    for name, other in (("TRGP+, more protected", free), ("TRGP free, no more protected", base)):
+        assert (beyond[name].threshold, beyond[name].samples) == (other.threshold, other.samples)
     assert ablations.NORMS.training("TRGP, own norms") == table1.CIFAR100_SHORT.training("TRGP")
     norms: list[Any] = [ablations.NORMS.training(name).method for name in ablations.NORMS.names]
     assert [method.norms for method in norms] == ["own", "frozen", "shared"]
