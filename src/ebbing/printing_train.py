@@ -40,6 +40,7 @@ def train_json(run: StreamRun, training: Training) -> dict[str, Any]:
         "accuracies": run.accuracies,
         "average_accuracy": float(metrics.average_accuracy(run.accuracies, kind="accuracy")),
         "backward_transfer": float(metrics.backward_transfer(run.accuracies, kind="accuracy")) if several else None,
+        "bytes_per_task": run.kept_per_task,
         "trained": run.trained,
     }
 
@@ -61,4 +62,7 @@ def print_run(run: StreamRun, console: Console) -> None:
         BWT = 100 * float(metrics.backward_transfer(run.accuracies, kind="accuracy"))
         worst = 100 * float(np.min(run.accuracies[-1] - np.diag(run.accuracies[1:])))
         console.print(f"backward transfer BWT {BWT:+.2f} percentage points (the worst task {worst:+.2f})")
+    if run.kept_per_task is not None and run.kept[0]:
+        kept, network = run.kept_per_task / 1e6, run.kept[0] / 1e6
+        console.print(f"memory                {kept:.2f} MB a task, besides the network's {network:.2f} MB")
     note(f"{run.trained} of {len(run.tasks)} tasks learnt now, the others were stored", console)

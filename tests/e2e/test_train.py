@@ -49,6 +49,7 @@ def test_learn_look_and_ask_again(tmp_path):
     assert matrix.shape == (4, 3)
     assert content["average_accuracy"] == pytest.approx(matrix[-1].mean())
     assert content["backward_transfer"] == pytest.approx(np.mean([matrix[-1, i] - matrix[i + 1, i] for i in range(2)]))
+    assert content["bytes_per_task"] > 0
     assert (np.diag(matrix[1:]) > 0.6).all()  # it does learn
     assert files(tmp_path) == kept
 
@@ -74,7 +75,7 @@ def test_killed_and_started_again_it_ends_with_the_same_bytes(tmp_path):
     ("arguments", "complaint"),
     [
         (("--stream", "imagenet"), "stream 'imagenet': there is pmnist, rmnist, smnist, cifar100"),
-        (("--method", "adam"), "method 'adam': there is sgd, gpm, trgp, trgp+"),
+        (("--method", "adam"), "method 'adam': there is sgd, copies, gpm, trgp, trgp+, trgp-free"),
         (("--weights", "a,b"), "weights='a,b': give numbers separated by commas"),
         (("--weights", "0.8,1.2"), "let them decrease"),
         (("--tasks", "0"), "tasks=0"),

@@ -45,7 +45,7 @@ def preset(
     if method != "trgp+" and (weights is not None or recency is not None):
         raise ValueError(f"method {method!r} has no weights: weights and recency are TRGP+'s")
     if method not in ("trgp", "trgp+") and as_published:
-        raise ValueError(f"method {method!r} as published is method {method!r}: only TRGP and TRGP+ depart from it")
+        raise ValueError(f"as_published for method {method!r}: only TRGP and TRGP+ depart from what was published")
     cifar = isinstance(stream, SplitCifar100)
     chosen: AnyMethod = (_cifar100 if cifar else _mnist)(method, as_published)
     if epochs is not None:
