@@ -184,6 +184,9 @@ def _formula(name: str) -> str:
 
 def print_verdicts(verdicts: Sequence[Verdict], folder: Path, console: Console) -> None:
     """Each claim, with what was run and what came out."""
+    if not verdicts:
+        console.print(Text(f"No claims to judge. Figures and data: {folder}/", "bold"))
+        return
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     for v in verdicts:
         mark = Text("holds", "green") if v.holds else Text("FAILS", "bold red")

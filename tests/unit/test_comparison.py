@@ -147,6 +147,23 @@ def test_better_means_surely_better(differences, supported):
     assert Comparison("b", "a", differences, differences).supported("accuracy") == supported
 
 
+def test_a_single_seed_is_no_verdict_on_a_pair():
+    one = result(PROTOCOL, {name: [matrix(0.9)] for name in PROTOCOL.names})
+    assert [v.claim for v in comparison_report.verdicts(one)] == [
+        "TRGP+ reaches the paper's ACC of 96.75",
+        "TRGP+ reaches the paper's BWT of -0.46",
+    ]
+
+
+def test_the_picture_leaves_out_only_those_far_below():
+    near = {"GPM": [matrix(0.94)], "TRGP": [matrix(0.963), matrix(0.967)], "TRGP+": [matrix(0.99)]}
+    assert 93 < comparison_plot._range(result(PROTOCOL, near), PROTOCOL, 0)[0] < 94
+    far = {"GPM": [matrix(0.5)], "TRGP": [matrix(0.963), matrix(0.967)], "TRGP+": [matrix(0.99)]}
+    low, high = comparison_plot._range(result(PROTOCOL, far), PROTOCOL, 0)
+    assert 95 < low < 96.3
+    assert 99 < high < 100
+
+
 def test_every_verdict_can_fall():
     holding = {v.claim: v.holds for v in comparison_report.verdicts(CLEAR)}
     assert holding == {

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _STYLE: dict[Any, Any] = {"font.size": 9, "axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False}
+_GAP = 0.5  # percentage points that a gap below may be wider than all that is above it
 _RUN, _MEAN, _PAPER = "#56B4E9", "#0072B2", "#D55E00"  # Okabe-Ito
 
 
@@ -69,15 +70,20 @@ def _panel(ax: Any, result: Result, protocol: Protocol, measure: int) -> None:
 
 
 def _range(result: Result, protocol: Protocol, measure: int) -> tuple[float, float]:
-    """Around TRGP's relatives: the others may be so far off that nothing could be told apart."""
+    """Around the better ones: others may be so far below that nothing could be told apart."""
     values_of = (result.accuracy, result.transfer)[measure]
-    near = [n for n in protocol.names if n.startswith("TRGP") and len(values_of(protocol, n))] or protocol.names
-    values = [float(value) for name in near for value in values_of(protocol, name)]
-    values += [printed[measure] for printed in protocol.printed.values()]
-    if not values:
+    groups = [values_of(protocol, name).tolist() for name in protocol.names]
+    groups += [[printed[measure]] for printed in protocol.printed.values()]
+    groups = sorted((group for group in groups if group), key=np.mean, reverse=True)
+    if not groups:
         return 0.0, 1.0
-    margin = 0.08 * (max(values) - min(values)) or 1.0
-    return min(values) - margin, max(values) + margin
+    low, high = min(groups[0]), max(max(group) for group in groups)
+    for group in groups[1:]:
+        if low - max(group) > high - low + _GAP:
+            break
+        low = min(low, *group)
+    margin = 0.08 * (high - low) or 1.0
+    return low - margin, high + margin
 
 
 def save(result: Result, folder: Path) -> None:

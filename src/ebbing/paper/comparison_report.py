@@ -56,12 +56,14 @@ def _name(comparison: Comparison) -> str:
 
 
 def verdicts(result: Result) -> list[Verdict]:
-    """What is claimed of each pair, and whether the paper's numbers are reached; on what has been finished."""
+    """What is claimed of each pair, on what two seeds at least have finished; and whether the paper is reached."""
     found = []
     for protocol in result.study.protocols:
         scale = protocol.reduced or "the published protocol"
         for c in result.comparisons(protocol):
-            seeds = f"{protocol.name} ({scale}), {len(c.accuracy)} seed{'s' * (len(c.accuracy) > 1)}"
+            if len(c.accuracy) < 2:  # nothing to be said of a single seed
+                continue
+            seeds = f"{protocol.name} ({scale}), {len(c.accuracy)} seeds"
             for verb, what in (("is more accurate than", "accuracy"), ("forgets less than", "transfer")):
                 claim = f"{c.better} {verb} {c.worse}"
                 found.append(Verdict(claim, result.study.title, seeds, c.text(what), c.supported(what)))
