@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _STYLE: dict[Any, Any] = {"font.size": 9, "axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False}
-_GAP = 0.5  # percentage points that a gap below may be wider than all that is above it
 _RUN, _MEAN, _PAPER = "#56B4E9", "#0072B2", "#D55E00"  # Okabe-Ito
 
 
@@ -63,6 +62,7 @@ def _panel(ax: Any, result: Result, protocol: Protocol, measure: int) -> None:
             ax.plot(protocol.printed[name][measure], y, "D", mfc="none", mec=_PAPER, ms=7, label=label("paper"))
     ax.set_yticks(range(len(protocol.names)), protocol.names)
     ax.set_xlim(low, high)
+    ax.locator_params(axis="x", nbins=5)
     ax.set_ylim(len(protocol.names) - 0.5, -0.5)
     ax.set_xlabel(("ACC (%)", "BWT (percentage points)")[measure])
     ax.grid(axis="x", color="0.9")
@@ -70,20 +70,19 @@ def _panel(ax: Any, result: Result, protocol: Protocol, measure: int) -> None:
 
 
 def _range(result: Result, protocol: Protocol, measure: int) -> tuple[float, float]:
-    """Around the better ones: others may be so far below that nothing could be told apart."""
+    """Of all but those so far below the median that the others could not be told apart."""
     values_of = (result.accuracy, result.transfer)[measure]
-    groups = [values_of(protocol, name).tolist() for name in protocol.names]
-    groups += [[printed[measure]] for printed in protocol.printed.values()]
-    groups = sorted((group for group in groups if group), key=np.mean, reverse=True)
+    groups = [values_of(protocol, name) for name in protocol.names]
+    groups += [np.array([printed[measure]]) for printed in protocol.printed.values()]
+    groups = [group for group in groups if len(group)]
     if not groups:
         return 0.0, 1.0
-    low, high = min(groups[0]), max(max(group) for group in groups)
-    for group in groups[1:]:
-        if low - max(group) > high - low + _GAP:
-            break
-        low = min(low, *group)
-    margin = 0.08 * (high - low) or 1.0
-    return low - margin, high + margin
+    means = np.array([group.mean() for group in groups])
+    middle = np.median(means)
+    lowest = middle - 2 * (means.max() - middle) - 1  # at least a percentage point below is near
+    near = np.concatenate([group for group, mean in zip(groups, means, strict=True) if mean >= lowest])
+    margin = 0.08 * np.ptp(near) or 1.0
+    return float(near.min() - margin), float(near.max() + margin)
 
 
 def save(result: Result, folder: Path) -> None:
