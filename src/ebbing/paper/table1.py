@@ -68,9 +68,9 @@ CIFAR100_SHORT = Protocol(
     entries(fading(4_750, CIFAR100_WEIGHTS)),
     PAIRS,
     seeds=3,
-    epochs=5,
+    epochs=3,
     patience=False,
-    reduced="5 epochs a task instead of up to 200",
+    reduced="3 epochs a task instead of up to 200",
 )
 CIFAR100 = Protocol(
     "cifar100",
