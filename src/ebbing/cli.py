@@ -330,6 +330,8 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    except ChildProcessError as error:
+        _fail(str(error), status=1)
     except OSError as error:  # a file that cannot be read is bad input; a full or broken disk is not
         _fail(str(error), status=1 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else 2)
 

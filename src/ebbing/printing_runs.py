@@ -37,30 +37,37 @@ def print_runs(content: dict[str, Any], console: Console) -> None:
         return
     sections: dict[str, dict[str, list[dict[str, Any]]]] = {}
     for group in content["groups"]:
-        settings = group["settings"]
-        where = ", ".join(_cell(*_flat(settings.get(name, {}))) for name in ("tasks", "architecture"))
-        method = json.dumps(settings.get("method", {}), sort_keys=True)
-        sections.setdefault(where, {}).setdefault(method, []).append(group)
-    for where, rows in sections.items():
-        console.print(Text(where, style="bold"))
-        _print_section({method: _flat(json.loads(method)) for method in rows}, rows, console)
+        where, method = ({name: group["settings"].get(name, {}) for name in names} for names in (PLACE, ("method",)))
+        rows = sections.setdefault(json.dumps(where, sort_keys=True), {})
+        rows.setdefault(json.dumps(method["method"], sort_keys=True), []).append(group)
+    places = [json.loads(where) for where in sections]
+    titles = [", ".join(_cell(*_flat(place[name])) for name in PLACE) for place in places]
+    hidden = [" ".join(filter(None, (_hidden(place[name]) for name in PLACE))) for place in places]
+    for title, rows in zip(_told_apart(titles, hidden), sections.values(), strict=True):
+        console.print(Text(title, style="bold"))
+        _print_section([json.loads(method) for method in rows], list(rows.values()), console)
         console.print()
     note(f"{content['bytes'] / 1e6:.1f} MB in {content['folder']}{_freed(content)}", console)
 
 
-def _print_section(methods: dict[str, Part], rows: dict[str, list[dict[str, Any]]], console: Console) -> None:
+def _print_section(methods: list[dict[str, Any]], rows: list[list[dict[str, Any]]], console: Console) -> None:
     """Of each method what tells it from the others; what they share stands below, once."""
-    shared = _shared(list(methods.values())) if len(rows) > 1 else {}
+    parts = [_flat(method) for method in methods]
+    shared = _shared(parts) if len(rows) > 1 else {}
+    cells = [_cell(kind, {name: v for name, v in values.items() if name not in shared}) for kind, values in parts]
     table = table_of("method", "seeds", "trained", left=(0, 1))
-    for method, groups in rows.items():
-        kind, values = methods[method]
-        cell = _cell(kind, {name: value for name, value in values.items() if name not in shared})
+    for cell, groups in zip(_told_apart(cells, [_hidden(method) for method in methods]), rows, strict=True):
         seeds = _ranges([group["settings"]["seed"] for group in groups if "seed" in group["settings"]])
         table.add_row(Text(cell), seeds, str(sum(group["entries"] for group in groups)))
     console.print(table)
     if shared:
         note(_cell("all:", shared), console)
 
+
+PLACE = ("tasks", "architecture")
+
+HIDDEN = ("identity", "version")
+"""What only programs tell apart, as a rule."""
 
 Part = tuple[str, dict[str, str]]
 """A kind and its settings."""
@@ -76,11 +83,20 @@ def _flat(part: dict[str, Any], prefix: str = "") -> Part:
     for name, value in part.items():
         if isinstance(value, dict):
             found |= _flat(value, f"{prefix}{name}.")[1]
-        elif name not in ("kind", "identity", "version") and value is not None:
+        elif name not in ("kind", *HIDDEN) and value is not None:
             found[f"{prefix}{name}"] = str(value)
     if part.get("kind") == "OwnTasks":
         found["data"] = str(part["identity"])[:8]
     return str(part.get("kind", "?")), found
+
+
+def _hidden(part: dict[str, Any]) -> str:
+    return " ".join(f"{name}={str(part[name])[:8]}" for name in HIDDEN if name in part)
+
+
+def _told_apart(texts: list[str], hidden: list[str]) -> list[str]:
+    """Where texts are equal, with what they hide."""
+    return [f"{text} {more}" if texts.count(text) > 1 else text for text, more in zip(texts, hidden, strict=True)]
 
 
 def _shared(methods: list[Part]) -> dict[str, str]:

@@ -48,8 +48,8 @@ PROTOCOL = Protocol(
 CLEAR = result(
     PROTOCOL,
     {
-        "GPM": [matrix(0.80 + s, 0.03) for s in (0.0, 0.01, 0.02)],
-        "TRGP": [matrix(0.90 + s, 0.01) for s in (0.0, 0.01, 0.02)],
+        "GPM": [matrix(0.80 + s, 0.03) for s in (0.0, 0.011, 0.019)],
+        "TRGP": [matrix(0.90 + s, 0.009 + s / 10) for s in (0.0, 0.01, 0.02)],
         "TRGP+": [matrix(0.97 + s, 0.002) for s in (0.0, 0.01, 0.015)],
     },
 )
@@ -62,8 +62,8 @@ def test_acc_and_bwt_are_the_papers_in_percent():
 
 def test_the_table_has_our_numbers_and_the_papers():
     text = comparison_report.markdown(CLEAR)
-    assert "| GPM | 81.00 ± 0.58 (3 seeds) | -3.00 ± 0.00 (3 seeds) | 0.20 |  |  |" in text
-    assert "| TRGP | 91.00 ± 0.58 (3 seeds) | -1.00 ± 0.00 (3 seeds) |  | 96.34 | -0.80 |" in text
+    assert "| GPM | 81.00 ± 0.55 (3 seeds) | -3.00 ± 0.00 (3 seeds) | 0.20 |  |  |" in text
+    assert "| TRGP | 91.00 ± 0.58 (3 seeds) | -1.00 ± 0.06 (3 seeds) |  | 96.34 | -0.80 |" in text
     assert "The published protocol." in text
 
 
@@ -72,7 +72,7 @@ def test_a_protocol_that_the_paper_has_not_says_so_and_stands_beside_no_number_o
     found = Result(replace(CLEAR.study, protocols=(short,)), CLEAR.runs, {})
     text = comparison_report.markdown(found)
     assert "Less than published: 3 tasks." in text
-    assert "| method | ACC | BWT | MB a task |\n|---|---|---|---|\n| GPM | 81.00 ± 0.58 (3 seeds) |" in text
+    assert "| method | ACC | BWT | MB a task |\n|---|---|---|---|\n| GPM | 81.00 ± 0.55 (3 seeds) |" in text
     assert "| -3.00 ± 0.00 (3 seeds) | 0.20 |\n" in text
     assert not [v for v in comparison_report.verdicts(found) if "reaches" in v.claim]
 
@@ -137,6 +137,13 @@ def test_the_p_value_is_of_a_paired_test():
     assert pair.p_value("accuracy") == pytest.approx(expected.pvalue, rel=1e-9)
     assert pair.supported("accuracy")
     assert not pair.supported("transfer")
+
+
+def test_equal_differences_are_chance_not_certainty():
+    for difference in ((0.05, 0.05), (96.35 - 96.30, 95.15 - 95.10)):
+        pair = Comparison("b", "a", difference, difference)
+        assert (pair.p_value("accuracy"), pair.supported("accuracy")) == (1.0, False)
+        assert "no spread" in pair.text("accuracy")
 
 
 @pytest.mark.parametrize(

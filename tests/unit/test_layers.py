@@ -170,7 +170,8 @@ def test_shared_weights_are_refused_unless_both_are_own():
 
 def test_unknown_names_and_networks_without_layers():
     network = Named(a=nn.Linear(4, 4), b=nn.ReLU())
-    with pytest.raises(ValueError, match=r"own=\['c', 'heads\.\*'\]: the network has no such module; it has a$"):
+    complaint = r"own=\['c', 'heads\.\*'\]: the network has no such module or parameter; it has a$"
+    with pytest.raises(ValueError, match=complaint):
         find(network, ["a", "heads.*", "c"])
     with pytest.raises(ValueError, match="no Linear or Conv2d layer"):
         find(network, ["a"])

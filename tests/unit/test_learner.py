@@ -20,6 +20,7 @@ from ebbing.learn.projection import Threshold
 from ebbing.learn.schedule import Schedule
 from ebbing.learn.sequences import one_thread
 from ebbing.learn.tasks import Sample
+from ebbing.runs.store import Checkpoint
 
 SIZE, CLASSES = 30, 3
 SCHEDULE = Schedule(0.3, epochs=4, batch_size=6)
@@ -710,6 +711,272 @@ def test_inputs_of_a_layer_that_are_not_finite_are_not_taken_for_nothing():
     assert learner.tasks == []
 
 
+# What could go wrong in silence
+
+
+@pytest.mark.parametrize("method", [METHODS[1], METHODS[4], Copies(SCHEDULE)], ids=["trgp", "free", "copies"])
+def test_while_the_network_answers_for_one_task_nothing_else_can_be_asked(method):
+    learner = taught(method, perceptron(), 2)
+    before = learner.state()
+    with learner.answering("task 0"):
+        for ask in (
+            learner.state,
+            lambda: learner.outputs("task 1", data(1)[0]),
+            lambda: learner.accuracy("task 1", data(1)),
+            lambda: learner.learn("more", data(2)),
+            lambda: learner.restore(before),
+        ):
+            with pytest.raises(RuntimeError, match="leave the context of answering"):
+                ask()
+    assert_same(learner.state(), before)
+
+
+def test_a_dominant_direction_is_protected():
+    """Inputs far from zero have nearly all energy in one direction."""
+    learner = Gpm(**settings(threshold=Threshold(0.9))).start(perceptron())
+    inputs, labels = data(0)
+    learner.learn("a", (inputs + 20, labels))
+    assert learner.layers[0].blocks[0].basis.shape[1] == 1
+
+
+class Folded(nn.Module):
+    """Ten inputs for each example, folded into the batch or not."""
+
+    def __init__(self, fold) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.fold, self.first, self.last = fold, nn.Linear(40, 30), nn.Linear(30, 2)
+
+    def forward(self, x):
+        hidden = self.first(x.reshape(-1, 40)).view(len(x), 10, 30) if self.fold else self.first(x)
+        return self.last(hidden.relu().mean(1))
+
+
+def test_samples_are_examples_wherever_a_network_folds_them():
+    bases = []
+    for fold in (True, False):
+        inputs = torch.randn(20, 10, 40, generator=torch.Generator().manual_seed(0))
+        learner = Gpm(**settings(threshold=Threshold(0.99), samples=(3, 20))).start(Folded(fold))
+        learner.learn("a", (inputs, torch.arange(20) % 2))
+        bases.append(learner.layers[0].blocks[0].basis)
+    assert bases[0].shape == bases[1].shape
+    assert 20 < bases[0].shape[1] <= 30  # of three examples, ten inputs each
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_the_state_of_another_method_is_refused(number):
+    methods = [METHODS[0], METHODS[1], FineTuning(SCHEDULE), Copies(SCHEDULE)]
+    state = taught(methods[number], perceptron(), 1).state()
+    for other in (*methods[:number], *methods[number + 1 :]):
+        learner = other.start(perceptron(1))
+        before = learner.state()
+        with pytest.raises(ValueError, match="not the state of a learner with this network and method"):
+            learner.restore(state)
+        assert_same(learner.state(), before)
+
+
+def test_a_state_with_other_norms_or_own_modules_is_refused():
+    state = taught(Gpm(**settings()), perceptron(norm=nn.BatchNorm1d(16)), 1).state()
+    for changes in ({"norms": "frozen"}, {"own": ("6",)}):
+        with pytest.raises(ValueError, match="it is of"):
+            Gpm(**settings(**changes)).start(perceptron(norm=nn.BatchNorm1d(16))).restore(state)
+
+
+def test_a_larger_network_is_refused_before_anything_is_overwritten():
+    small, large = FineTuning(SCHEDULE).start(perceptron()), FineTuning(SCHEDULE).start(perceptron(1))
+    large.network = nn.Sequential(*perceptron(1), nn.Linear(CLASSES, CLASSES))
+    before = small.state()
+    with pytest.raises(ValueError, match=r"this network has no '7\.bias'"):
+        small.restore(large.state())
+    assert_same(small.state(), before)
+
+
+def test_buffers_that_a_network_replaces_are_found():
+    """As `double()` and `float()` do."""
+    network = perceptron(norm=nn.BatchNorm1d(16))
+    learner = Gpm(**settings(threshold=Threshold(1.0))).start(network)
+    network.double()
+    network.float()
+    learner.learn("a", data(0, 5))
+    before = learner.outputs("a", data(0, 5)[0])
+    learner.learn("b", data(1, 5))
+    assert (learner.outputs("a", data(0, 5)[0]) - before).abs().max() < 1e-4
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda network: network.append(nn.Linear(CLASSES, CLASSES)),
+        lambda network: network.__setitem__(6, nn.Linear(12, CLASSES)),
+        lambda network: network[0].requires_grad_(False),
+    ],
+    ids=["added", "replaced", "frozen"],
+)
+def test_a_network_that_has_changed_since_the_start_is_refused(change):
+    network = perceptron()
+    learner = Trgp(**settings()).start(network)
+    learner.learn("a", data(0))
+    change(network)
+    with pytest.raises(ValueError, match=r"parameter '\d\.bias' has been added, removed, replaced, frozen or set free"):
+        learner.learn("b", data(1))
+    assert learner.tasks == ["a"]
+
+
+@pytest.mark.parametrize("method", [METHODS[0], METHODS[3]], ids=["fast", "explicit"])
+def test_weights_changed_behind_the_learners_back_are_refused(method):
+    learner = taught(method, perceptron(), 1)
+    before = learner.state()
+    complaint = pytest.raises(ValueError, match="the weight of layer '0' was changed directly")
+    with complaint, learner.task("b", data(1)), torch.no_grad():
+        for parameter in learner.network.parameters():
+            parameter.clamp_(-0.05, 0.05)
+    assert_same(learner.state(), before)
+
+
+def test_a_layer_with_a_forward_of_its_own_is_refused():
+    network: Any = perceptron()
+    network[4].forward = lambda x: x @ network[4].weight.T
+    with pytest.raises(ValueError, match="layer '4' has a forward of its own"):
+        Gpm(**settings()).start(network).learn("a", data(0))
+
+
+class InPlace(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.layers = perceptron()
+
+    def forward(self, x):
+        return self.layers(x.sub_(3.0))
+
+
+def test_a_network_may_change_its_inputs_in_place():
+    class Loader:
+        """Batches made anew every epoch, as a DataLoader makes them."""
+
+        def __init__(self, task: int) -> None:
+            self.pair = data(task, 5)
+
+        def __iter__(self):
+            yield self.pair[0].clone(), self.pair[1]
+
+    learner = Gpm(**settings(threshold=Threshold(1.0))).start(InPlace())
+    learner.learn("a", Loader(0))
+    before = learner.outputs("a", data(0, 5)[0])
+    learner.learn("b", Loader(1))
+    assert (learner.outputs("a", data(0, 5)[0]) - before).abs().max() < 1e-4
+
+
+def test_a_checkpoint_of_another_task_is_not_taken_up(tmp_path, monkeypatch):
+    monkeypatch.setattr("ebbing.learn.schedule.CHECKPOINT_EVERY", -1.0)
+    checkpoint = Checkpoint(tmp_path / "checkpoint")
+    once, again = (FineTuning(SCHEDULE).start(perceptron()) for _ in range(2))
+    for learner, kept in ((once, None), (again, checkpoint)):
+        for task in range(2):
+            learner.learn(str(task), data(task), checkpoint=kept)
+    assert_same(again.state(), once.state())
+
+
+def test_gpm_takes_any_labels_in_an_own_loop():
+    """It measures no gradient, so it need not know the loss."""
+    learner = Gpm(**settings()).start(perceptron())
+    for task in range(3):
+        inputs, targets = data(task)[0], torch.randn(24)
+        with learner.task(str(task), (inputs, targets)) as parameters:
+            optimizer = torch.optim.SGD(parameters, 0.01)
+            (learner.network(inputs).mean(1) - targets).square().mean().backward()
+            optimizer.step()
+    assert learner.tasks == ["0", "1", "2"]
+
+
+def test_whole_number_inputs():
+    class Bytes(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = perceptron()
+
+        def forward(self, x):
+            return self.layers(x.float() / 255)
+
+    learner = Trgp(**settings(), nearness=0.0).start(Bytes())
+    for task in range(3):
+        inputs = torch.randint(0, 255, (24, SIZE), dtype=torch.uint8, generator=torch.Generator().manual_seed(task))
+        learner.learn(str(task), (inputs, data(task)[1]))
+    assert learner.tasks == ["0", "1", "2"]
+
+
+@pytest.mark.parametrize("method", [METHODS[1], METHODS[4]], ids=["trgp", "free"])
+def test_an_own_loop_in_mixed_precision(method):
+    learner = taught(type(method)(**vars(method) | {"threshold": Threshold(1.0)}), perceptron(), 2, rows=5)
+    before = learner.outputs("task 0", data(0, 5)[0])
+    inputs, labels = data(2, 5)
+    with learner.task("b", (inputs, labels)) as parameters:
+        optimizer = torch.optim.SGD(parameters, 0.1)
+        for _ in range(3):
+            optimizer.zero_grad()
+            with torch.autocast("cpu", torch.bfloat16):
+                loss = functional.cross_entropy(learner.network(inputs).float(), labels)
+            loss.backward()
+            optimizer.step()
+    assert (learner.outputs("task 0", data(0, 5)[0]) - before).abs().max() < 1e-4
+
+
+class Scaled(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale, self.layers = nn.Parameter(torch.ones(())), perceptron()
+
+    def forward(self, x):
+        return self.scale * self.layers(x)
+
+
+def test_parameters_of_the_network_itself_can_be_each_tasks_own():
+    with pytest.raises(ValueError, match=r"the network's own parameter 'scale'.*name it in own="):
+        Gpm(**settings()).start(Scaled())
+    learner = taught(Gpm(**settings(own=("scale",))), Scaled(), 2)
+    scales = []
+    for task in learner.tasks:
+        with learner.answering(task) as network:
+            scales.append(float(network.get_parameter("scale").detach()))
+    assert 1 != scales[0] != scales[1] != 1
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (lambda x, y: [(x, y, y)], r"3 things \(Tensor, Tensor, Tensor\): give inputs and labels"),
+        (lambda x, y: [{"x": x, "y": y}], "a dict: give inputs and labels"),
+        (lambda x, y: (x.numpy(), y.numpy()), r"2 things \(ndarray, ndarray\): give inputs and labels"),
+        (lambda x, y: [(x, y.int())], "labels of type torch.int32"),
+        (lambda x, y: [(x, y[:3])], "24 inputs and 3 labels"),
+        (TensorDataset, "DataLoader"),
+    ],
+    ids=["three", "dict", "arrays", "int32", "lengths", "dataset"],
+)
+@pytest.mark.parametrize("method", [METHODS[1], FineTuning(SCHEDULE)], ids=["trgp", "fine-tuning"])
+def test_data_in_other_forms_are_refused_with_the_way_out(given, message, method):
+    learner = method.start(perceptron())
+    with pytest.raises(ValueError, match=message):
+        learner.learn("a", given(*data(0)))
+    assert learner.tasks == []
+
+
+def test_other_refusals():
+    for method in (METHODS[1], FineTuning(SCHEDULE)):
+        learner = method.start(perceptron())
+        with pytest.raises(ValueError, match="task 1: give a name, as text"):
+            learner.learn(1, data(0))  # type: ignore[arg-type]
+        with pytest.raises(ValueError, match="validation data are for a schedule with patience"):
+            learner.learn("a", data(0), validation=data(1))
+    with pytest.raises(ValueError, match="no parameter to be trained"):
+        FineTuning(SCHEDULE).start(nn.ReLU())
+    network: Any = perceptron()
+    network.forward = lambda x: (x, x)
+    for method in (METHODS[1], FineTuning(SCHEDULE)):
+        with pytest.raises(ValueError, match="the network returns a tuple: let it return one tensor"):
+            method.start(network).learn("a", data(0))
+
+
 # Fine-tuning
 
 
@@ -833,5 +1100,8 @@ def test_copies_answer_as_they_did_when_the_task_was_learnt(tmp_path):
         one.learn("3", data(3))
     assert_same(learner.state(), other.state())
     assert torch.equal(other.outputs("0", data(0)[0]), first[0])
+    without = {name: value for name, value in learner.state().items() if name != "copy.1.0.weight"}
     with pytest.raises(ValueError, match="a task has no whole copy of the network"):
-        Copies(SCHEDULE).start(perceptron(norm=nn.BatchNorm1d(16))).restore(plain.state())
+        other.restore(without)
+    with pytest.raises(ValueError, match=r"it is of \{'kind': 'FineTuning'\}, this one of \{'kind': 'Copies'\}"):
+        other.restore(plain.state())

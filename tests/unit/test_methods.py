@@ -123,3 +123,14 @@ def test_freely_is_not_published():
         "free",
         "scaled",
     ]
+
+
+@pytest.mark.parametrize("departures", [["first layer decides"], "first layer decides", ("first layer",), 1, None])
+def test_departures_are_a_tuple_of_known_names(departures):
+    with pytest.raises(ValueError, match="give True, False, or some of"):
+        Trgp(as_published=departures)
+
+
+def test_tasks_that_trust_the_latest_are_a_tuple():
+    with pytest.raises(ValueError, match="latest_only_at=2: give a tuple of tasks"):
+        Trgp(latest_only_at=2)  # type: ignore[arg-type]

@@ -527,5 +527,5 @@ def test_equal_weights_give_trgp_to_the_bit():
             learner.learn(str(task), (inputs.float(), labels))
         states.append(learner.state())
     assert states[0].keys() == states[1].keys()
-    assert all(torch.equal(value, states[1][name]) for name, value in states[0].items())
+    assert all(torch.equal(value, states[1][name]) for name, value in states[0].items() if name != "method")
     assert any(name.endswith("2.change.rows") and len(value) for name, value in states[0].items())

@@ -75,6 +75,18 @@ def test_settings_that_all_methods_share_are_told_once(tmp_path):
     assert "\nall: samples=300 schedule.batch_size=10\n" in text
 
 
+def test_rows_that_look_alike_are_told_apart_by_what_they_hide(tmp_path):
+    store = Store(tmp_path)
+    for key, version, identity in (("0", 1, "mnist, version 1"), ("1", 2, "mnist, version 1"), ("2", 1, "other")):
+        tasks, method = {"kind": "Split", "identity": identity}, {"kind": "Gpm", "version": version}
+        store.put(key * 64, {}, None, about() | {"tasks": tasks, "method": method}, None)
+    text = printed(runs_json(tmp_path, None))
+    assert "Gpm version=1 " in text
+    assert "Gpm version=2 " in text
+    assert "Split, FiveLayers widths=[6, 16] identity=mnist, v" in text
+    assert "Split, FiveLayers widths=[6, 16] identity=other" in text
+
+
 def test_a_setting_that_only_some_have_is_theirs(tmp_path):
     store = Store(tmp_path)
     methods = ({"kind": "TrgpPlus", "recency": 0.4}, {"kind": "TrgpPlus", "recency": None}, {"kind": "Gpm", "n": 1})

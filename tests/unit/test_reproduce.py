@@ -88,6 +88,12 @@ def test_options_are_checked(settings, complaint):
         Options(**settings)
 
 
+@pytest.mark.parametrize("targets", [[], ["fig1"], ["table1", "fig2"]])
+def test_only_comparisons_report_what_is_stored(tmp_path, targets):
+    with pytest.raises(ValueError, match="stored: only table1 and ablations"):
+        reproduce(targets, tmp_path, silent, Options(stored=True))
+
+
 def test_who_trains():
     options = Options(workers=3, cluster="tcp://somewhere:1", device="cuda")
     assert options.where == Where(workers=3, cluster="tcp://somewhere:1", device="cuda")

@@ -86,6 +86,7 @@ def test_a_short_protocol_does_not_stop_early():
         ("sgd", {"as_published": True}, "only TRGP and TRGP\\+ depart"),
         ("trgp+", {"weights": (0.8, 1.2)}, "let them decrease"),
         ("trgp+", {"recency": 1.5}, "between 0 and 1"),
+        ("trgp+", {"recency": 0.5, "weights": (1.2, 0.8)}, "weights and recency: give one of them"),
         ("trgp", {"epochs": 0}, "epochs=0"),
     ],
 )

@@ -9,6 +9,7 @@ from typing import cast
 
 import torch
 from torch import Tensor, nn
+from torch.utils.data import Dataset
 
 from ebbing.learn.tasks import Sample
 
@@ -21,6 +22,8 @@ def batches_of(
 ) -> Callable[[], Iterable[Pair]]:
     """A function that gives the batches of one epoch: of tensors shuffled anew by `random`, if given."""
     if not isinstance(data, Sample | tuple):
+        if isinstance(data, Dataset):
+            raise ValueError("a Dataset: give a DataLoader of it, which makes batches")
         loader = data
         return lambda: _sent(loader, device)
     inputs, labels = pair_of(cast(Sample | Pair, data))
@@ -37,13 +40,25 @@ def batches_of(
 
 
 def _sent(batches: Iterable[Pair], device: torch.device) -> Iterator[Pair]:
-    for inputs, labels in batches:
+    for batch in batches:
+        inputs, labels = _checked(batch)
         yield inputs.to(device), labels.to(device)
 
 
 def pair_of(data: Sample | Pair) -> Pair:
     """Inputs and labels to learn from, checked."""
-    inputs, labels = (data.train_inputs, data.train_labels) if isinstance(data, Sample) else data
+    return _checked((data.train_inputs, data.train_labels) if isinstance(data, Sample) else data)
+
+
+def _checked(pair: object) -> Pair:
+    """Two tensors that belong together: what people pass tells them what to pass."""
+    if not isinstance(pair, tuple | list) or len(pair) != 2 or not all(isinstance(part, Tensor) for part in pair):
+        raise ValueError(
+            f"{_told(pair)}: give inputs and labels, two tensors; a loader yields such pairs, batch by batch"
+        )
+    inputs, labels = cast(Pair, tuple(pair))
+    if inputs.ndim == 0 or labels.ndim == 0:
+        raise ValueError("a single example: give batches of them; of a Dataset make a DataLoader")
     if len(inputs) != len(labels) or len(inputs) == 0:
         raise ValueError(f"{len(inputs)} inputs and {len(labels)} labels: give as many of both, at least one")
     if not labels.is_floating_point() and labels.dtype != torch.int64:
@@ -59,7 +74,7 @@ def validation_of(data: Data) -> Pair | None:
 
 
 def examples_of(data: Data, wanted: int, random: torch.Generator) -> Pair:
-    """Random examples of tensors, or the first ones that a loader yields."""
+    """Random examples of tensors, or the first ones that a loader yields: let it shuffle."""
     if isinstance(data, Sample | tuple):
         inputs, labels = pair_of(cast(Sample | Pair, data))
         chosen = torch.randperm(len(inputs), generator=random)[:wanted]
@@ -67,8 +82,8 @@ def examples_of(data: Data, wanted: int, random: torch.Generator) -> Pair:
     if isinstance(data, Iterator):
         raise ValueError("the data can be read only once, but every epoch reads them: give a list or a DataLoader")
     parts: list[Pair] = []
-    for inputs, labels in data:
-        parts.append((inputs, labels))
+    for batch in data:
+        parts.append(_checked(batch))
         if sum(len(part[0]) for part in parts) >= wanted:
             break
     if not parts:
@@ -92,3 +107,9 @@ def modes_kept(network: nn.Module) -> Iterator[None]:
     finally:
         for module, mode in modes:
             module.training = mode
+
+
+def _told(given: object) -> str:
+    if isinstance(given, tuple | list):
+        return f"{len(given)} things ({', '.join(type(part).__name__ for part in given[:4])})"
+    return f"a {type(given).__name__}"

@@ -104,11 +104,14 @@ class Layer:
 
     def start(self, trusted: list[list[Trusted]], form: Form) -> list[nn.Parameter]:
         """Set the layer in motion; returns what is to be trained."""
+        if "forward" in self.module.__dict__:
+            raise ValueError(f"layer {self.name!r} has a forward of its own, which would not be called while learning")
+        weights = [weight.clone() for weight in self.weights]
         self.moving = [
             Explicit(weight, block.basis, chosen)
             if form == "explicit"
             else Moving(weight, block.basis, chosen, scaled=form == "scaled")
-            for weight, block, chosen in zip(self.weights, self.blocks, trusted, strict=True)
+            for weight, block, chosen in zip(weights, self.blocks, trusted, strict=True)
         ]
         # An attribute of the object, not of its class: the network's own code goes on calling the layer as ever.
         self.module.forward = self._linear if isinstance(self.module, nn.Linear) else self._conv
@@ -116,6 +119,11 @@ class Layer:
 
     def finish(self) -> None:
         """Write the shared weights into the module, and keep what the task keeps for itself."""
+        if not all(torch.equal(now, moving.weight) for now, moving in zip(self.weights, self.moving, strict=True)):
+            raise ValueError(
+                f"the weight of layer {self.name!r} was changed directly while a task was learnt, which is not "
+                "protected and not remembered; train the parameters that task() gives"
+            )
         shared = []
         for moving, block in zip(self.moving, self.blocks, strict=True):
             weight, change = moving.finish()
@@ -171,8 +179,8 @@ def _padding(conv: nn.Conv2d) -> list[int]:
 def find(network: nn.Module, own: Iterable[str]) -> tuple[list[Layer], list[str], list[str], list[str]]:
     """The layers to protect, and the names of normalizing values, of values within own, and of the layers' biases.
 
-    own: names (or patterns such as "heads.*") of modules of which each task has its own copy. Biases are each task's
-    own as well. Raises an error that names the first layer which cannot be handled.
+    own: names (or patterns such as "heads.*") of modules or parameters of which each task has its own copy. Biases are
+    each task's own as well. Raises an error that names the first layer which cannot be handled.
     """
     patterns = list(own)
     layers: list[Layer] = []
@@ -181,18 +189,22 @@ def find(network: nn.Module, own: Iterable[str]) -> tuple[list[Layer], list[str]
     biases: list[str] = []
     seen: dict[int, tuple[str, bool]] = {}  # by parameter: its module, and whether that is within own
     unused = set(patterns)
+    all_values = dict(network.named_parameters()) | dict(network.named_buffers())
     for name, module in network.named_modules():
         matching = {pattern for pattern in patterns if _within(name, pattern)}
         unused -= matching
         values = [f"{name}.{key}".lstrip(".") for key in (*module._parameters, *module._buffers)]
-        values = [
-            value for value in values if value in dict(network.named_parameters()) | dict(network.named_buffers())
-        ]
+        values = [value for value in values if value in all_values]
         trained = [key for key, value in module._parameters.items() if value is not None and value.requires_grad]
         _refuse_lazy(name, module)
         if not matching and isinstance(module, NORMS):
             norms += values
             continue
+        named = {value: {pattern for pattern in patterns if _within(value, pattern)} for value in values}
+        unused -= set().union(*named.values())
+        if not matching:
+            owned += [value for value in values if named[value]]
+            trained = [key for key in trained if not named.get(f"{name}.{key}".lstrip("."))]
         for key in trained:
             other, other_matching = seen.setdefault(id(module._parameters[key]), (name, bool(matching)))
             if other != name and not (matching and other_matching):
@@ -211,7 +223,7 @@ def find(network: nn.Module, own: Iterable[str]) -> tuple[list[Layer], list[str]
         if "bias" in trained:
             biases.append(f"{name}.bias".lstrip("."))
     if unused:
-        raise ValueError(f"own={sorted(unused)}: the network has no such module; it has {_names(network)}")
+        raise ValueError(f"own={sorted(unused)}: the network has no such module or parameter; it has {_names(network)}")
     if not layers:
         raise ValueError("the network has no Linear or Conv2d layer that can be protected")
     return layers, norms, owned, biases
@@ -226,6 +238,11 @@ def _refuse_lazy(name: str, module: nn.Module) -> None:
 
 
 def _refuse_others(name: str, module: nn.Module, trained: list[str]) -> None:
+    if not name and type(module) not in (nn.Linear, nn.Conv2d):
+        raise ValueError(
+            f"the network's own parameter {trained[0]!r}: only weights of Linear and Conv2d can be protected; name it "
+            f"in own= to give each task its own copy, or freeze it with requires_grad_(False)"
+        )
     if type(module) not in (nn.Linear, nn.Conv2d):
         raise ValueError(
             f"layer {name!r} is a {type(module).__name__}: only Linear and Conv2d can be protected; name it in "

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
-from ebbing.learn.batches import Data, Pair, batches_of, examples_of, forward_for, modes_kept, pair_of, validation_of
+from ebbing.learn.batches import Data, Pair, batches_of, examples_of, forward_for, modes_kept, pair_of
 from ebbing.learn.layers import Block, find, standing, takes_inputs_alone, watching
 from ebbing.learn.motion import Trusted
 from ebbing.learn.projection import Projection
@@ -35,11 +35,10 @@ class Learner(Taught):
         super().__init__(network, method.schedule)
         self.method = method
         self.layers, self._norms, owned, biases = find(network, method.own)
-        self._values = dict(network.named_parameters()) | dict(network.named_buffers())
-        self._fresh = {name: self._values[name].detach().clone() for name in owned}  # biases go on from the last task's
+        self._fresh = self._copied(owned)  # biases go on from the last task's
+        self._parameters = {name: (id(value), value.requires_grad) for name, value in network.named_parameters()}
         self._own_names = owned + biases + (self._norms if method.norms == "own" else [])
         self._own: list[dict[str, Tensor]] = []
-        self._learning = False
         for setting, values in (("samples", method.samples), ("threshold", method.threshold.first)):
             if isinstance(values, tuple) and len(values) != len(self.layers):
                 names = ", ".join(layer.name for layer in self.layers)
@@ -60,12 +59,12 @@ class Learner(Taught):
         """Learn a task by the method's schedule; older ones stay as they are. Nothing changes if this is interrupted.
 
         data: a pair of tensors, shuffled anew every epoch by `random`; or anything that yields batches, such as a
-        DataLoader, which shuffles as it likes; or a `Sample`.
+        DataLoader, which must shuffle (what its first batches use of each layer is what gets protected); or a `Sample`.
         """
         schedule = self.method.schedule
         random = random if random is not None else torch.Generator().manual_seed(0)
         examples = examples_of(data, max(self._samples()), random)
-        validation = validation_of(data) if validation is None else validation
+        validation = self._validation(data, validation)
         with self.task(task, examples) as parameters:
             if schedule.patience is None:
                 data, validation = self._turned(data, self._here(examples[0])), None
@@ -75,7 +74,8 @@ class Learner(Taught):
                 forward_for(self.network, len(self.tasks)),
                 parameters,
                 batches_of(data, schedule.batch_size, random, self._device),
-                validation=None if validation is None else (self._here(validation[0]), self._here(validation[1])),
+                task=task,
+                validation=None if validation is None else self._pair_here(validation),
                 random=random,
                 checkpoint=checkpoint,
                 watch=watch,
@@ -89,13 +89,14 @@ class Learner(Taught):
         and labels, a few hundred) show. If the context is left by an exception, everything is as it was before.
         """
         self._check_new(task)
+        self._check_unchanged()
         inputs, labels = (self._here(part) for part in pair_of(examples))
         if not inputs.isfinite().all():
             raise ValueError(f"inputs of task {task!r} are not all finite: a NaN would spread into everything learnt")
         undo = self._undoing()
-        self._learning = True
+        words = "a task is being learnt: leave the context of task() before anything else is asked"
         try:
-            with modes_kept(self.network), self._norms_standing():
+            with self._occupied(words), modes_kept(self.network), self._norms_standing():
                 self._write(self._fresh)
                 trusted = self._trusted(inputs, labels)
                 parameters = [
@@ -110,7 +111,7 @@ class Learner(Taught):
                 raise FloatingPointError(f"weights after task {task!r} are not all finite; the task is not remembered")
             for layer in self.layers:
                 layer.finish()
-            own = {name: self._values[name].detach().clone() for name in self._own_names}
+            own = self._copied(self._own_names)
             # Of ten heads, say, a task changes one: the others need no copy.
             changed = (n for n, v in own.items() if n not in self._fresh or not torch.equal(v, self._fresh[n]))
             self._own.append({name: own[name] for name in changed})
@@ -119,13 +120,13 @@ class Learner(Taught):
         except BaseException:
             undo()
             raise
-        finally:
-            self._learning = False
 
     def _refuse_other_uses(self, inputs: Tensor) -> None:
         """A layer in motion does without its module's weight: wherever else that is used, it would not be trained."""
         self.network.eval()
-        outputs = forward_for(self.network, len(self.tasks))(inputs)
+        outputs = forward_for(self.network, len(self.tasks))(inputs.clone())  # which the network may change in place
+        if not isinstance(outputs, Tensor):
+            raise ValueError(f"the network returns a {type(outputs).__name__}: let it return one tensor")
         if not outputs.requires_grad:
             return
         weights = [layer.module.weight for layer in self.layers]
@@ -141,7 +142,7 @@ class Learner(Taught):
         """A function that makes everything as it is now."""
         buffers = (name for name, _ in self.network.named_buffers())
         names = dict.fromkeys((*self._own_names, *self._norms, *buffers))
-        values = {name: self._values[name].detach().clone() for name in names}
+        values = self._copied(names)
         weights = [[weight.clone() for weight in layer.weights] for layer in self.layers]
         bases = [[block.basis for block in layer.blocks] for layer in self.layers]
         count = len(self.tasks)
@@ -167,16 +168,17 @@ class Learner(Taught):
         names = list(self._own_names)
         if self.method.norms == "shared" or (self.method.norms == "frozen" and not self.tasks):
             names += self._norms
-        candidates = (self._values[name] for name in names)
+        values = self._values()
+        candidates = (values[name] for name in names)
         return [value for value in candidates if isinstance(value, nn.Parameter) and value.requires_grad]
 
     def _trusted(self, inputs: Tensor, labels: Tensor) -> list[list[list[Trusted]]]:
         """For every layer and block, the old tasks to be scaled: those whose subspaces hold the new task's gradient."""
         nobody: list[list[list[Trusted]]] = [[[] for _ in layer.blocks] for layer in self.layers]
-        if not self.tasks:
+        if not self.tasks or not self.method.trusting:
             return nobody
         self.network.eval()
-        loss = loss_of(forward_for(self.network, len(self.tasks))(inputs), labels)
+        loss = loss_of(forward_for(self.network, len(self.tasks))(inputs.clone()), labels)
         gradients = torch.autograd.grad(loss, [layer.module.weight for layer in self.layers], allow_unused=True)
         trusted = []
         for layer, gradient in zip(self.layers, gradients, strict=True):
@@ -198,9 +200,9 @@ class Learner(Taught):
         task = len(self.tasks) - 1
         shared = self.method.departs("shared weights measured")
         with self._as(task, shared=shared), watching(self.layers) as seen, torch.no_grad():
-            forward_for(self.network, task)(inputs)
+            forward_for(self.network, task)(inputs.clone())
         for number, (layer, samples) in enumerate(zip(self.layers, self._samples(), strict=True)):
-            calls = [layer.inputs(given[:samples]) for given in seen.pop(layer.name)]
+            calls = [layer.inputs(_of_first(samples, len(inputs), given)) for given in seen.pop(layer.name)]
             for b, block in enumerate(layer.blocks):
                 unused = block.basis.new_zeros(block.basis.shape[0], 1)  # if the network does without it for this task
                 R = torch.cat([call[b] for call in calls], dim=1) if calls else unused
@@ -218,14 +220,14 @@ class Learner(Taught):
         if not isinstance(data, Sample | tuple) or not isinstance(layer.module, nn.Linear) or moving.rotation is None:
             return data
         inputs, labels = pair_of(cast(Sample | Pair, data))
-        if inputs.ndim != 2 or inputs.shape[1] != layer.module.in_features:
+        if inputs.ndim != 2 or inputs.shape[1] != layer.module.in_features or not inputs.is_floating_point():
             return data
         forward = forward_for(self.network, len(self.tasks))
         if not takes_inputs_alone(forward, self.network, layer, examples):
             return data
         self.network.eval()
         with torch.no_grad():
-            expected = forward(examples)
+            expected = forward(examples.clone())
             moving.turned = True
             found = forward(examples @ moving.rotation)
         # A use of the inputs that has no gradient would show here.
@@ -244,7 +246,7 @@ class Learner(Taught):
     def _as(self, task: int | None, *, shared: bool = False) -> Iterator[None]:
         """The network as it is for a task (None: one not learnt yet); shared: but for its changes of the weights."""
         weights = [[weight.clone() for weight in layer.weights] for layer in self.layers]
-        before = {name: self._values[name].detach().clone() for name in self._own_names}
+        before = self._copied(self._own_names)
         with modes_kept(self.network):
             try:
                 if task is not None:
@@ -259,10 +261,6 @@ class Learner(Taught):
                 for layer, parts in zip(self.layers, weights, strict=True):
                     layer.set_weights(parts)
                 self._write(before)
-
-    def _check_idle(self) -> None:
-        if self._learning:
-            raise RuntimeError("a task is being learnt: leave the context of task() before anything else is asked")
 
     # Keeping
 
@@ -290,7 +288,24 @@ class Learner(Taught):
 
         return take_over
 
-    def _write(self, values: dict[str, Tensor]) -> None:
-        with torch.no_grad():
-            for name, value in values.items():
-                self._values[name].copy_(value)
+    def _describe(self) -> dict[str, Any]:
+        method = self.method
+        return {"kind": type(method).__name__, "own": list(method.own), "norms": method.norms}
+
+    # Small things
+
+    def _check_unchanged(self) -> None:
+        """Layers and parameters were found when the learner was made; another network would be learnt in part."""
+        now = {name: (id(value), value.requires_grad) for name, value in self.network.named_parameters()}
+        changed = sorted(name for name in {*now, *self._parameters} if now.get(name) != self._parameters.get(name))
+        if changed:
+            raise ValueError(
+                f"parameter {changed[0]!r} has been added, removed, replaced, frozen or set free since start(): make "
+                "the network as it is to be (with all its heads) before, or start another learner"
+            )
+
+
+def _of_first(samples: int, examples: int, given: Tensor) -> Tensor:
+    """What belongs to the first examples, if a layer is given the same number of rows for each, one after the other."""
+    rows, rest = divmod(len(given), examples)
+    return given if rest else given[: samples * rows]

@@ -90,6 +90,11 @@ def complement(basis: Tensor) -> Tensor:
     return torch.linalg.qr(basis.double(), mode="complete").Q[:, basis.shape[1] :].to(basis.dtype)
 
 
+def _rotated(weight: Tensor, rotation: Tensor | None) -> Tensor:
+    """(W U)' (d, out), in memory of its own."""
+    return weight.T.clone(memory_format=torch.contiguous_format) if rotation is None else rotation.T @ weight.T
+
+
 class Moving:
     """A layer in motion: frozen rows and trained rows of (W U)', and the gains of the trained ones' gradient.
 
@@ -105,11 +110,7 @@ class Moving:
         self.columns = order[patterns[order] > 0]
         self.frozen_count = m - len(self.columns)
         self.rotation = None if m == 0 else torch.cat([basis[:, order], complement(basis)], dim=1)  # U (d, d)
-        rows = (
-            weight.T.clone(memory_format=torch.contiguous_format)
-            if self.rotation is None
-            else self.rotation.T @ weight.T
-        )  # (d, out)
+        rows = _rotated(weight, self.rotation)  # (d, out)
         self.rows, self.frozen = rows, rows[: self.frozen_count]
         self.active = nn.Parameter(rows[self.frozen_count :])  # in the same memory, so that one product does for both
         self.address = self.active.data_ptr()
@@ -205,6 +206,9 @@ class _RotatedLinear(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, active: Tensor, moving: Moving) -> Tensor:
+        if torch.is_autocast_enabled(inputs.device.type):  # coordinates rounded to a few bits would not protect
+            with torch.autocast(inputs.device.type, enabled=False):
+                return _RotatedLinear.forward(ctx, inputs.to(active.dtype), active, moving)
         rotated = inputs if moving.rotation is None or moving.turned else inputs @ moving.rotation
         ctx.save_for_backward(rotated, active)
         ctx.moving = moving
@@ -250,11 +254,7 @@ class Explicit:
     def __init__(self, weight: Tensor, basis: Tensor, trusted: list[Trusted]) -> None:
         self.frozen_count = m = basis.shape[1]
         self.rotation = None if m == 0 else torch.cat([basis, complement(basis)], dim=1)
-        rows = (
-            weight.T.clone(memory_format=torch.contiguous_format)
-            if self.rotation is None
-            else self.rotation.T @ weight.T
-        )
+        rows = _rotated(weight, self.rotation)
         self.frozen, self.active = rows[:m].clone(), nn.Parameter(rows[m:].clone())
         self.start, self.weight, self.trusted = self.active.detach().clone(), weight, trusted
         self.turned = False  # whether inputs come in the coordinates U already

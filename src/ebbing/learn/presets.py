@@ -44,6 +44,8 @@ def preset(
         raise ValueError(f"method {method!r}: there is {', '.join(METHODS)}")
     if method != "trgp+" and (weights is not None or recency is not None):
         raise ValueError(f"method {method!r} has no weights: weights and recency are TRGP+'s")
+    if weights is not None and recency is not None:
+        raise ValueError("weights and recency: give one of them, recency makes the weights")
     if method not in ("trgp", "trgp+") and as_published:
         raise ValueError(f"as_published for method {method!r}: only TRGP and TRGP+ depart from what was published")
     cifar = isinstance(stream, SplitCifar100)

@@ -72,6 +72,11 @@ class Projection(ABC):
         return False
 
     @property
+    def trusting(self) -> bool:
+        """Whether any old task may be trusted."""
+        return True
+
+    @property
     def form(self) -> Form:
         """How trusted directions are trained."""
         return "explicit" if self.departs("strongest unprotected") else "scaled"

@@ -67,6 +67,8 @@ class Schedule:
 
 def loss_of(outputs: Tensor, labels: Tensor) -> Tensor:
     """Cross-entropy: of classes for whole-number labels, of yes or no for labels between 0 and 1."""
+    if not isinstance(outputs, Tensor):
+        raise ValueError(f"the network returns a {type(outputs).__name__}: let it return one tensor")
     if labels.dtype == torch.int64:
         return functional.cross_entropy(outputs, labels)
     return functional.binary_cross_entropy_with_logits(outputs, labels)
@@ -79,18 +81,26 @@ def fit(
     parameters: list[nn.Parameter],
     batches: Callable[[], Iterable[tuple[Tensor, Tensor]]],
     *,
+    task: str = "",
     validation: tuple[Tensor, Tensor] | None = None,
     random: torch.Generator | None = None,
     checkpoint: Checkpoint | None = None,
     watch: Watch | None = None,
 ) -> None:
-    """Train the parameters, in place. `batches()` gives one epoch; `random` is what it shuffles with."""
+    """Train the parameters, in place. `batches()` gives one epoch; `random` is what it shuffles with.
+
+    A checkpoint of another task is not taken up.
+    """
     if schedule.patience is not None and validation is None:
         raise ValueError(f"patience={schedule.patience}: give validation data, or leave patience out")
-    state = _State(schedule.learning_rate)
-    values = [*parameters, *network.buffers()]  # running statistics move with the parameters
-    if checkpoint is not None and (saved := checkpoint.load()) is not None:
-        state.restore(saved, values, random)
+    state = _State(schedule.learning_rate, task)
+
+    def values() -> list[Tensor]:
+        """Running statistics move with the parameters; a module may replace its buffers at any time."""
+        return [*parameters, *network.buffers()]
+
+    if checkpoint is not None and (saved := checkpoint.load()) is not None and state.is_of(saved):
+        state.restore(saved, values(), random)
     saved_at = time.monotonic()
     while state.epoch < schedule.epochs and (schedule.patience is None or state.rate >= schedule.smallest):
         network.train()
@@ -101,20 +111,21 @@ def fit(
             )
         state.epoch += 1
         if validation is not None and schedule.patience is not None:
-            state.judge(_loss(schedule, network, forward, validation), values, schedule)
+            state.judge(_loss(schedule, network, forward, validation), values(), schedule)
         if watch is not None:
             watch(state.epoch / schedule.epochs, f"epoch {state.epoch} of at most {schedule.epochs}")
         if checkpoint is not None and time.monotonic() - saved_at > CHECKPOINT_EVERY:
-            checkpoint.save(state.content(values, random))
+            checkpoint.save(state.content(values(), random))
             saved_at = time.monotonic()
-    if any(not parameter.isfinite().all() for parameter in parameters):
-        raise FloatingPointError(
-            f"training diverged: weights are no longer finite at learning rate {schedule.learning_rate:g}; lower it"
-        )
     if state.best is not None:
         with torch.no_grad():
-            for value, best in zip(values, state.best, strict=True):
+            for value, best in zip(values(), state.best, strict=True):
                 value.copy_(best)
+    if any(not parameter.isfinite().all() for parameter in parameters):
+        raise FloatingPointError(
+            f"training diverged: weights are no longer finite at learning rate {schedule.learning_rate:g}; lower it, "
+            "or look for inputs that are not finite"
+        )
 
 
 def _epoch(
@@ -145,7 +156,8 @@ def _step(
 class _State:
     """All that changes while a task is learnt, but for the values (parameters and buffers)."""
 
-    def __init__(self, rate: float) -> None:
+    def __init__(self, rate: float, task: str) -> None:
+        self.task = torch.tensor(list(task.encode()), dtype=torch.uint8)
         self.epoch, self.rate = 0, rate
         self.best: list[Tensor] | None = None
         self.best_loss, self.waited = float("inf"), 0
@@ -161,12 +173,16 @@ class _State:
 
     def content(self, values: list[Tensor], random: torch.Generator | None) -> dict[str, Tensor]:
         numbers = torch.tensor([self.epoch, self.rate, self.best_loss, self.waited], dtype=torch.float64)
-        content = {"numbers": numbers, "dropout": torch.get_rng_state()}
+        content = {"task": self.task, "numbers": numbers, "dropout": torch.get_rng_state()}
         if random is not None:
             content["shuffling"] = random.get_state()
         content |= {f"now.{i}": value.detach().contiguous() for i, value in enumerate(values)}
         content |= {f"best.{i}": tensor.contiguous() for i, tensor in enumerate(self.best or [])}
         return content
+
+    def is_of(self, content: dict[str, Tensor]) -> bool:
+        """Whether a checkpoint is of this task; early ones do not say."""
+        return torch.equal(content.get("task", self.task), self.task)
 
     def restore(self, content: dict[str, Tensor], values: list[Tensor], random: torch.Generator | None) -> None:
         epoch, rate, best_loss, waited = content["numbers"].tolist()

@@ -176,7 +176,7 @@ def train(
         for lesson in node.tested:
             sample = training.tasks.sample(lesson, node.seed).to(device)
             errors[str(lesson)] = _error(learner, lesson, sample.test_inputs, sample.test_labels)
-        return Outcome(errors, fit, save({name: tensor.contiguous() for name, tensor in learner.state().items()}))
+        return Outcome(errors, fit, save(learner.state()))
 
 
 def train_plainly(training: Training, sequence: Sequence[str], seed: int) -> tuple[Array, list[float]]:
@@ -265,7 +265,8 @@ class _Plain:
             return self.network(inputs)
 
     def state(self) -> dict[str, Tensor]:
-        return self.network.state_dict()
+        values = self.network.state_dict()  # of which several may be in the same memory
+        return {name: value.clone(memory_format=torch.contiguous_format) for name, value in values.items()}
 
     def restore(self, state: dict[str, Tensor]) -> None:
         self.network.load_state_dict(state)

@@ -39,11 +39,13 @@ def spectrum(R: Tensor) -> tuple[Tensor, Tensor]:
 def first(R: Tensor, threshold: float) -> Growth:
     """The leading directions whose energies add up to less than the threshold; the one that crosses it is left out.
 
-    A threshold of 1 is for all directions there are: rounding would decide on the last ones otherwise.
+    At least one: no protection at all is never meant. A threshold of 1 is for all directions there are: rounding would
+    decide on the last ones otherwise.
     """
     vectors, energies = spectrum(R.double())
     shares = _shares(energies, energies.sum())
-    rank = int((((shares.cumsum(0) < threshold) | (threshold >= 1)) & (shares > NEGLIGIBLE)).sum())
+    there = int((shares > NEGLIGIBLE).sum())
+    rank = there if threshold >= 1 else min(there, max(1, int((shares.cumsum(0) < threshold).sum())))
     return Growth(vectors[:, :rank], torch.arange(rank))
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any, ClassVar
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from ebbing.learn.batches import Data, batches_of, forward_for, modes_kept
+from ebbing.learn.batches import Data, Pair, batches_of, forward_for, modes_kept, pair_of, validation_of
 from ebbing.learn.schedule import Schedule
 from ebbing.learn.tasks import Sample
 
@@ -21,9 +22,14 @@ from ebbing.learn.tasks import Sample
 class Taught:
     """The network, and the names of the tasks it has learnt."""
 
+    kind: ClassVar[str]  # the name of its method
+
     def __init__(self, network: nn.Module, schedule: Schedule) -> None:
         self.network, self.schedule = network, schedule
         self.tasks: list[str] = []
+        self._busy = ""  # why nothing can be asked now
+        if not any(parameter.requires_grad for parameter in network.parameters()):
+            raise ValueError("the network has no parameter to be trained: give one with requires_grad")
 
     # Answering
 
@@ -57,8 +63,8 @@ class Taught:
     @contextmanager
     def answering(self, task: str) -> Iterator[nn.Module]:
         """The network as it is for a task, in evaluation mode; as it was again at the end."""
-        self._check_idle()
-        with self._as(self._number(task)):
+        words = "the network answers for one task: leave the context of answering() before anything else is asked"
+        with self._occupied(words), self._as(self._number(task)):
             yield self.network
 
     # Keeping
@@ -84,7 +90,7 @@ class Taught:
         """Everything, as tensors by name, in memory of their own."""
         self._check_idle()
         state = {f"network.{name}": value for name, value in self.network.state_dict().items()} | self._kept()
-        state["tasks"] = torch.tensor(list(json.dumps(self.tasks).encode()), dtype=torch.uint8)
+        state["tasks"], state["method"] = _packed(self.tasks), _packed(self._describe())
         return {
             name: value.detach().cpu().clone(memory_format=torch.contiguous_format) for name, value in state.items()
         }
@@ -94,10 +100,14 @@ class Taught:
         self._check_idle()
         try:
             here = {name: self._here(value) for name, value in state.items()}
-            tasks = json.loads(bytes(state["tasks"].tolist()))
+            tasks = _unpacked(state["tasks"])
+            if "method" in state and (method := _unpacked(state["method"])) != self._describe():  # early ones have none
+                raise ValueError(f"it is of {method}, this one of {self._describe()}")
             take_over = self._taking_over(here, len(tasks))
-            network = part_of(here, "network.")
-            for name, value in self.network.state_dict().items():  # before anything is overwritten
+            network, own = part_of(here, "network."), self.network.state_dict()
+            if unknown := sorted(network.keys() - own.keys()):
+                raise ValueError(f"this network has no {unknown[0]!r}")
+            for name, value in own.items():  # before anything is overwritten
                 given = network[name]
                 if (given.shape, given.dtype) != (value.shape, value.dtype):
                     raise ValueError(f"{name} is {_kind(given)} there and {_kind(value)} here")
@@ -124,13 +134,30 @@ class Taught:
         """What `_kept` gave, read and checked; taken over when the function returned is called."""
         return lambda: None
 
-    def _check_idle(self) -> None:
-        """Refuse if a task is being learnt."""
+    def _describe(self) -> dict[str, Any]:
+        """What a state must have in common with the learner that takes it over."""
+        return {"kind": self.kind}
 
     # Small things
 
+    @contextmanager
+    def _occupied(self, why: str) -> Iterator[None]:
+        """Nothing else can be asked while this is open: the network is not as it is between tasks."""
+        self._check_idle()
+        self._busy = why
+        try:
+            yield
+        finally:
+            self._busy = ""
+
+    def _check_idle(self) -> None:
+        if self._busy:
+            raise RuntimeError(self._busy)
+
     def _check_new(self, task: str) -> None:
         self._check_idle()
+        if not isinstance(task, str):
+            raise ValueError(f"task {task!r}: give a name, as text")
         if task in self.tasks:
             raise ValueError(f"task {task!r} has been learnt already; give it another name to learn it once more")
 
@@ -139,6 +166,34 @@ class Taught:
             known = ", ".join(map(repr, self.tasks)) or "none yet"
             raise ValueError(f"task {task!r} is unknown: learnt are {known}. To answer, the network must know the task")
         return self.tasks.index(task)
+
+    def _validation(self, data: Data, validation: Pair | None) -> Pair | None:
+        """What is given, checked, or else what comes with the data."""
+        if validation is None:
+            return validation_of(data)
+        if self.schedule.patience is None:
+            raise ValueError(
+                "validation data are for a schedule with patience; give it patience, or no validation data"
+            )
+        return pair_of(validation)
+
+    def _pair_here(self, pair: Pair) -> Pair:
+        return self._here(pair[0]), self._here(pair[1])
+
+    def _values(self) -> dict[str, Tensor]:
+        """Parameters and buffers by name, as they are now: modules may replace their buffers."""
+        return dict(self.network.named_parameters()) | dict(self.network.named_buffers())
+
+    def _copied(self, names: Iterable[str] | None = None) -> dict[str, Tensor]:
+        """Copies of some of the values, or of all."""
+        values = self._values()
+        return {name: values[name].detach().clone() for name in (values if names is None else names)}
+
+    def _write(self, copies: dict[str, Tensor]) -> None:
+        values = self._values()
+        with torch.no_grad():
+            for name, copy in copies.items():
+                values[name].copy_(copy)
 
     @property
     def _device(self) -> torch.device:
@@ -151,6 +206,14 @@ class Taught:
 def part_of(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     """The values whose names begin with the prefix, without it."""
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
+
+
+def _packed(content: object) -> Tensor:
+    return torch.tensor(list(json.dumps(content).encode()), dtype=torch.uint8)
+
+
+def _unpacked(packed: Tensor) -> Any:
+    return json.loads(bytes(packed.tolist()))
 
 
 def _kind(tensor: Tensor) -> str:

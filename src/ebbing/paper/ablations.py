@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any
 
 from ebbing.learn import Threshold
-from ebbing.paper.comparison import Entry, Study
-from ebbing.paper.table1 import CIFAR100_SHORT, PMNIST
+from ebbing.paper.comparison import Entry, Protocol, Study
+from ebbing.paper.table1 import CIFAR100_SHORT, PMNIST, QUICK
 
 
 def _against(base: str, entries: tuple[Entry, ...]) -> tuple[tuple[str, str], ...]:
@@ -43,17 +43,19 @@ _BEYOND = (
     Entry("TRGP free", "trgp-free"),  # more protected, too
 )
 
-DEPARTURES = replace(
-    PMNIST,
-    name="pmnist, departures",
-    entries=_DEPARTURES,
-    pairs=_against("TRGP", _DEPARTURES),
-    seeds=3,
-    printed={},
-)
-BEYOND = replace(
-    PMNIST, name="pmnist, beyond the paper", entries=_BEYOND, pairs=_against("TRGP+", _BEYOND), seeds=3, printed={}
-)
+
+def _departures(base: Protocol) -> Protocol:
+    pairs = _against("TRGP", _DEPARTURES)
+    return replace(base, name=f"{base.name}, departures", entries=_DEPARTURES, pairs=pairs, printed={})
+
+
+def _beyond(base: Protocol) -> Protocol:
+    pairs = _against("TRGP+", _BEYOND)
+    return replace(base, name=f"{base.name}, beyond the paper", entries=_BEYOND, pairs=pairs, printed={})
+
+
+DEPARTURES = replace(_departures(PMNIST), seeds=3)
+BEYOND = replace(_beyond(PMNIST), seeds=3)
 NORMS = replace(
     CIFAR100_SHORT,
     name="cifar100 short, norms",
@@ -61,4 +63,6 @@ NORMS = replace(
     pairs=_against("TRGP, own norms", _NORMS),
 )
 
-ABLATIONS = Study("ablations", "What each part is worth", (DEPARTURES, BEYOND, NORMS))
+_TITLE = "What each part is worth"
+ABLATIONS = Study("ablations", _TITLE, (DEPARTURES, BEYOND, NORMS))
+ABLATIONS_QUICK = Study("ablations", _TITLE, (_departures(QUICK), _beyond(QUICK)))

@@ -23,6 +23,9 @@ from ebbing.runs import HERE, Store, Where
 from ebbing.runs.stream import StreamRun, learn_streams
 from ebbing.validate import Array, count
 
+SAME = 1e-9
+"""Percentage points below which differences differ by rounding alone."""
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -104,16 +107,18 @@ class Comparison:
             return f"{values.mean():+.2f} (one seed: how surely cannot be told)"
         error = values.std(ddof=1) / np.sqrt(len(values))
         wins = int((values > 0).sum())
-        sure = f"p = {self.p_value(what):.2g}" if error > 0 else "no spread"
+        sure = f"p = {self.p_value(what):.2g}" if error > SAME else "no spread"
         return f"{values.mean():+.2f} (standard error {error:.2f}, {sure}, positive in {wins} of {len(values)} seeds)"
 
     def p_value(self, what: str) -> float:
-        """Of a paired t-test, two-sided; 1 for a single seed."""
+        """Of a paired t-test, two-sided; 1 where the spread cannot be told, of a single seed or of equal differences.
+
+        Accuracies are multiples of one test image: that two differences are equal is chance, not certainty.
+        """
         values = np.array(getattr(self, what))
-        if len(values) < 2 or not values.any():
+        if len(values) < 2 or (error := values.std(ddof=1) / np.sqrt(len(values))) <= SAME:
             return 1.0
-        error = values.std(ddof=1) / np.sqrt(len(values))
-        return float(2 * stats.t.sf(abs(values.mean()) / error, len(values) - 1)) if error > 0 else 0.0
+        return float(2 * stats.t.sf(abs(values.mean()) / error, len(values) - 1))
 
     def supported(self, what: str) -> bool:
         """Whether the first is better, surely enough."""

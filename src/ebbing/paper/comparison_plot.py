@@ -36,8 +36,9 @@ def plot(result: Result) -> Figure:
             right.set_yticklabels([])
         if not shown:
             rows[0, 0].text(0.5, 0.5, "no run is finished yet", ha="center", va="center")
-        handles, labels = rows[0, 0].get_legend_handles_labels()
-        figure.legend(handles, labels, loc="outside lower center", ncols=3, frameon=False)
+        shown_in_any = (zip(*ax.get_legend_handles_labels(), strict=True) for ax in rows.flat)
+        named = {label: handle for panel in shown_in_any for handle, label in panel}
+        figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=3, frameon=False)
     return figure
 
 

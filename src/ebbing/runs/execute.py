@@ -7,7 +7,7 @@ was under way.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import replace
 
 from ebbing.learn.sequences import Node, Outcome, Training
@@ -90,6 +90,7 @@ class Execution:
             for place in [place for place in waiting if self._ready(place)]:
                 node = waiting.pop(place)
                 parent = self.weights.get((node.seed, node.path[:-1])) if node.path else None
+                self._forget_parent(node, waiting)
                 running[trainers.submit(node, parent, self.store.checkpoint(self.keys[place]))] = place
             for future in trainers.wait(list(running)):
                 self._take(running.pop(future), future.result())
@@ -97,6 +98,14 @@ class Execution:
     def _ready(self, place: tuple[int, Path]) -> bool:
         seed, path = place
         return not path or (seed, path[:-1]) in self.weights
+
+    def _forget_parent(self, node: Node, waiting: Container[tuple[int, Path]]) -> None:
+        """Weights that no other node waits for need no memory any more."""
+        parent = (node.seed, node.path[:-1])
+        if node.path and not any(
+            (other.seed, other.path[:-1]) == parent and place in waiting for place, other in self.todo.items()
+        ):
+            self.weights.pop(parent, None)
 
     def _take(self, place: tuple[int, Path], outcome: Outcome) -> None:
         node = self.todo.pop(place)

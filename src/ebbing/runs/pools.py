@@ -10,6 +10,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -88,7 +89,13 @@ class _Processes:
         return self._pool.submit(_train_given, node, parent, checkpoint, self._device)
 
     def wait(self, futures: list[Future]) -> list[Future]:
-        return list(wait(futures, return_when=FIRST_COMPLETED).done)
+        done = list(wait(futures, return_when=FIRST_COMPLETED).done)
+        if any(isinstance(future.exception(), BrokenProcessPool) for future in done):
+            raise ChildProcessError(
+                "a worker process was killed, perhaps for want of memory; with fewer workers each has more, and what "
+                "is finished is stored: the same command goes on"
+            )
+        return done
 
 
 class _Dask:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from torch import Tensor, nn
 
-from ebbing.learn.batches import Data, modes_kept
+from ebbing.learn.batches import modes_kept
 from ebbing.learn.methods.fine_tuning import Unprotected
 from ebbing.learn.schedule import Schedule
 from ebbing.learn.taught import part_of
@@ -37,36 +37,33 @@ class Copies:
 class Copied(Unprotected):
     """A network that answers for each task as it was just after learning it."""
 
+    kind: ClassVar[str] = "Copies"
+
     def __init__(self, network: nn.Module, schedule: Schedule) -> None:
         super().__init__(network, schedule)
         self._copies: list[Values] = []
 
-    def learn(self, task: str, data: Data, **options: Any) -> None:
-        """Learn a task, from where the last one ended; everything as for `FineTuning`."""
-        super().learn(task, data, **options)
-        self._copies.append(self._copy())
-
-    def _copy(self) -> Values:
-        return {name: value.detach().clone() for name, value in self.network.state_dict().items()}
+    def _learnt(self) -> None:
+        self._copies.append(self._copied())
 
     @contextmanager
     def _as(self, task: int | None) -> Iterator[None]:
-        before = self._copy()
+        before = self._copied()
         with modes_kept(self.network):
             try:
                 if task is not None:
-                    self.network.load_state_dict(self._copies[task])
+                    self._write(self._copies[task])
                 self.network.eval()
                 yield
             finally:
-                self.network.load_state_dict(before)
+                self._write(before)
 
     def _kept(self) -> Values:
         return {f"copy.{t}.{name}": value for t, copy in enumerate(self._copies) for name, value in copy.items()}
 
     def _taking_over(self, state: Values, tasks: int) -> Callable[[], None]:
         copies = [part_of(state, f"copy.{t}.") for t in range(tasks)]
-        expected = set(self.network.state_dict())
+        expected = set(self._values())
         if any(set(copy) != expected for copy in copies):
             raise ValueError("a task has no whole copy of the network")
 

@@ -12,7 +12,7 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from ebbing.learn.batches import Data, Pair, batches_of, forward_for, modes_kept, validation_of
+from ebbing.learn.batches import Data, Pair, batches_of, forward_for, modes_kept
 from ebbing.learn.schedule import Checkpoint, Schedule, Watch, fit
 from ebbing.learn.taught import Taught
 
@@ -33,6 +33,8 @@ class FineTuning:
 class Unprotected(Taught):
     """A network that learns one task after another and forgets as it may."""
 
+    kind: ClassVar[str] = "FineTuning"
+
     def learn(
         self,
         task: str,
@@ -46,8 +48,8 @@ class Unprotected(Taught):
         """Learn a task by the schedule; `data` as for `Learner.learn`. Nothing changes if this is interrupted."""
         self._check_new(task)
         random = random if random is not None else torch.Generator().manual_seed(0)
-        validation = validation_of(data) if validation is None else validation
-        before = {name: value.detach().clone() for name, value in self.network.state_dict().items()}
+        validation = self._validation(data, validation)
+        before = self._copied()
         try:
             with modes_kept(self.network):
                 fit(
@@ -56,12 +58,17 @@ class Unprotected(Taught):
                     forward_for(self.network, len(self.tasks)),
                     [parameter for parameter in self.network.parameters() if parameter.requires_grad],
                     batches_of(data, self.schedule.batch_size, random, self._device),
-                    validation=None if validation is None else (self._here(validation[0]), self._here(validation[1])),
+                    task=task,
+                    validation=None if validation is None else self._pair_here(validation),
                     random=random,
                     checkpoint=checkpoint,
                     watch=watch,
                 )
+            self._learnt()
         except BaseException:
-            self.network.load_state_dict(before)
+            self._write(before)
             raise
         self.tasks.append(task)
+
+    def _learnt(self) -> None:
+        """What is to be kept of a task just learnt."""

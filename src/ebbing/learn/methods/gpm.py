@@ -23,6 +23,11 @@ class Gpm(Projection):
         """A learner that has learnt nothing yet."""
         return Learner(network, self)
 
+    @property
+    def trusting(self) -> bool:
+        """No."""
+        return False
+
     def grow(self, layer: int, task: int, M: Tensor, R: Tensor) -> Growth:
         """Leading directions until enough energy is kept."""
         threshold = self.threshold.at(layer, task)

@@ -44,9 +44,11 @@ class Trgp(Projection):
         object.__setattr__(self, "trusted", count("trusted", self.trusted))
         if not isinstance(self.nearness, int | float) or not 0 <= self.nearness <= 1:
             raise ValueError(f"nearness={self.nearness!r}: give a share between 0 and 1")
-        unknown = set(self.as_published) - set(get_args(Departure)) if isinstance(self.as_published, tuple) else set()
-        if unknown:
+        names = self.as_published
+        if not isinstance(names, bool) and not (isinstance(names, tuple) and {*names} <= {*get_args(Departure)}):
             raise ValueError(f"as_published={self.as_published!r}: give True, False, or some of {get_args(Departure)}")
+        if not isinstance(self.latest_only_at, tuple):
+            raise ValueError(f"latest_only_at={self.latest_only_at!r}: give a tuple of tasks, counted from 0")
 
     def departs(self, departure: Departure) -> bool:
         """Whether this departure is among those wanted."""
