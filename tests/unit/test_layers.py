@@ -394,3 +394,19 @@ def test_whether_a_layer_alone_takes_the_inputs(way, alone):
     assert not any(module.training for module in network.modules())
     assert torch.equal(network.norm.running_mean, mean)  # type: ignore[arg-type]
     assert torch.equal(torch.get_rng_state(), dice)
+
+
+@pytest.mark.parametrize("module", [nn.Conv2d(4, 6, 3, groups=2), nn.Linear(5, 3)], ids=["conv", "linear"])
+def test_a_large_representation_is_made_smaller_with_the_same_energies(module, monkeypatch):
+    layer = Layer("layer", module)
+    seen = [torch.randn(7, 4, 8, 8), torch.randn(2, 4, 8, 8)] if layer.groups == 2 else [torch.randn(40, 5)]
+    whole = layer.representation(seen)
+    for limit in (1, 5000):  # one image at a time, or a few
+        monkeypatch.setattr("ebbing.learn.layers.LARGE", limit)
+        for R, small in zip(whole, layer.representation(seen), strict=True):
+            assert small.shape[1] == small.shape[0] or limit == 5000 >= R.nbytes
+            torch.testing.assert_close(gram(small), gram(R), rtol=1e-9, atol=1e-9)
+
+
+def gram(R):
+    return R.double() @ R.double().T

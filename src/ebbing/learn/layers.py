@@ -20,6 +20,9 @@ from ebbing.learn.batches import modes_kept
 from ebbing.learn.motion import Change, Explicit, Form, Moving, Subspace, Trusted
 from ebbing.learn.subspaces import Growth
 
+LARGE = 256 << 20
+"""Bytes of a layer's inputs that are held at once."""
+
 NORMS = (nn.modules.batchnorm._BatchNorm, nn.LayerNorm, nn.GroupNorm, nn.modules.instancenorm._InstanceNorm)
 
 
@@ -150,6 +153,26 @@ class Layer:
     def _conv(self, input: Tensor) -> Tensor:
         weight = torch.cat([moving.effective() for moving in self.moving]).view_as(self.module.weight)
         return self.module._conv_forward(input, weight, self.module.bias)  # type: ignore[operator]
+
+    def representation(self, seen: list[Tensor]) -> list[Tensor]:
+        """R (d, columns) of each block, from all that the module was given.
+
+        Where R would be large, as with many patches, another one (d, d) with the same R R', on which all depends.
+        """
+        if not seen:  # a task may do without the layer
+            return [block.basis.new_zeros(block.basis.shape[0], 1) for block in self.blocks]
+        size = max(sum(part.nbytes for part in self.inputs(given[:1])) for given in seen)  # of one row or image
+        if size * sum(map(len, seen)) <= LARGE:
+            calls = [self.inputs(given) for given in seen]
+            return [torch.cat(parts, dim=1) for parts in zip(*calls, strict=True)]
+        d, device = len(self.blocks[0].basis), seen[0].device
+        grams = [torch.zeros(d, d, dtype=torch.float64, device=device) for _ in self.blocks]
+        for given in seen:
+            for some in given.split(max(1, LARGE // (4 * size))):
+                for gram, columns in zip(grams, self.inputs(some), strict=True):
+                    gram.addmm_(columns.double(), columns.double().T)
+        spectra = (torch.linalg.eigh(gram) for gram in grams)
+        return [vectors * values.clamp(min=0).sqrt() for values, vectors in spectra]
 
     def inputs(self, seen: Tensor) -> list[Tensor]:
         """The columns (d, n) that each block multiplies when the module is given `seen`."""

@@ -202,10 +202,8 @@ class Learner(Taught):
         with self._as(task, shared=shared), watching(self.layers) as seen, torch.no_grad():
             forward_for(self.network, task)(inputs.clone())
         for number, (layer, samples) in enumerate(zip(self.layers, self._samples(), strict=True)):
-            calls = [layer.inputs(_of_first(samples, len(inputs), given)) for given in seen.pop(layer.name)]
-            for b, block in enumerate(layer.blocks):
-                unused = block.basis.new_zeros(block.basis.shape[0], 1)  # if the network does without it for this task
-                R = torch.cat([call[b] for call in calls], dim=1) if calls else unused
+            given = [_of_first(samples, len(inputs), call) for call in seen.pop(layer.name)]
+            for block, R in zip(layer.blocks, layer.representation(given), strict=True):
                 if not R.isfinite().all():
                     raise FloatingPointError(f"inputs of layer {layer.name!r} are not all finite: nothing to go by")
                 growth = self.method.grow(number, task, block.basis, R)
