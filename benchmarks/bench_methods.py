@@ -16,9 +16,10 @@ from torch.nn import functional
 
 from ebbing.learn import Lesson, PermutedMnist, SplitCifar100
 from ebbing.learn.batches import Pair, batches_of, forward_for
+from ebbing.learn.leaking import Explicit
 from ebbing.learn.learner import Learner
 from ebbing.learn.methods import Trgp
-from ebbing.learn.motion import Form, Moving, Trusted
+from ebbing.learn.motion import Moving, Trusted
 from ebbing.learn.projection import Threshold
 from ebbing.learn.schedule import Schedule, fit
 from ebbing.learn.sequences import one_thread
@@ -224,15 +225,15 @@ def cifar_step(data: Pair, known: State, t: int) -> Row:
 def fast_form_is_as_written(data: Pair, known: State) -> None:
     """Two steps with the scale matrices and without: the same effective weights."""
     found = []
-    forms: tuple[Form, ...] = ("scaled", "explicit")
-    for form in forms:
+    for kind in (Moving, Explicit):
         learner = started(CIFAR, SmallAlexNet().build(0), known)
         trusted = learner._trusted(data[0][:125], data[1][:125])
         assert all(len(chosen) == 2 for (chosen,) in trusted), "every layer was to have two trusted tasks"
         with learning(learner, data) as parameters:
             free = parameters[len(learner.layers) :]
-            together = zip(learner.layers, trusted, strict=True)
-            in_layers = [p for layer, chosen in together for p in layer.start(chosen, form)]
+            for layer, (chosen,) in zip(learner.layers, trusted, strict=True):
+                layer.moving = [kind(layer.weights[0].clone(), layer.blocks[0].basis, chosen)]  # type: ignore[list-item]
+            in_layers = [parameter for layer in learner.layers for parameter in layer.moving[0].parameters()]
             torch.manual_seed(0)  # dropout
             follow(learner, in_layers + free, (data[0][:128], data[1][:128]))
             found.append([layer.moving[0].effective().detach() for layer in learner.layers])

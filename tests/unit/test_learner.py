@@ -285,7 +285,7 @@ def fails_at(monkeypatch, owner, name, call):
         (functional, "cross_entropy", 4),
     ],
 )
-@pytest.mark.parametrize("method", [METHODS[1], METHODS[3]], ids=["fast", "explicit"])
+@pytest.mark.parametrize("method", [METHODS[1], METHODS[3]], ids=["fast", "leaking"])
 def test_an_interruption_changes_nothing(monkeypatch, method, owner, name, call):
     learner = taught(method, perceptron(norm=nn.BatchNorm1d(16)), 2)
     never = taught(method, perceptron(norm=nn.BatchNorm1d(16)), 3)
@@ -822,7 +822,7 @@ def test_a_network_that_has_changed_since_the_start_is_refused(change):
     assert learner.tasks == ["a"]
 
 
-@pytest.mark.parametrize("method", [METHODS[0], METHODS[3]], ids=["fast", "explicit"])
+@pytest.mark.parametrize("method", [METHODS[0], METHODS[3]], ids=["fast", "leaking"])
 def test_weights_changed_behind_the_learners_back_are_refused(method):
     learner = taught(method, perceptron(), 1)
     before = learner.state()

@@ -118,7 +118,7 @@ def test_freely_is_not_published():
         TrgpFree(as_published=True)
     assert [method.form for method in (Trgp(), Trgp(as_published=True), TrgpPlus(), TrgpFree(), Gpm())] == [
         "scaled",
-        "explicit",
+        "leaking",
         "scaled",
         "free",
         "scaled",

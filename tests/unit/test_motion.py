@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ebbing.learn.layers import Layer
+from ebbing.learn.leaking import Explicit, Leaking
 from ebbing.learn.methods import Gpm, Trgp, TrgpPlus
-from ebbing.learn.motion import Change, Explicit, Moving, Subspace, Trusted, complement
+from ebbing.learn.motion import Change, Moving, Subspace, Trusted, complement
 from ebbing.learn.projection import Projection, Threshold
 from ebbing.learn.schedule import Schedule
 from ebbing.learn.sequences import one_thread
@@ -106,7 +107,7 @@ def by_weights(form, inputs):
 
 
 @pytest.mark.parametrize("apply", [by_inputs, by_weights])
-@pytest.mark.parametrize("kind", [Moving, Explicit])
+@pytest.mark.parametrize("kind", [Moving, Leaking, Explicit])
 @pytest.mark.parametrize("tasks", [0, 1, 2, 3])
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 def test_every_form_takes_the_steps_of_the_dense_one(apply, kind, tasks, momentum):
@@ -126,7 +127,7 @@ def test_every_form_takes_the_steps_of_the_dense_one(apply, kind, tasks, momentu
     torch.testing.assert_close(change.apply(shared, basis), dense.effective().detach(), rtol=0, atol=CLOSE)
 
 
-@pytest.mark.parametrize("kind", [Moving, Explicit])
+@pytest.mark.parametrize("kind", [Moving, Leaking, Explicit])
 @pytest.mark.parametrize(("m", "tasks"), [(0, 0), (D, 0), (D, 2), (1, 1), (D - 1, 3)])
 def test_nothing_protected_and_nothing_free(kind, m, tasks):
     spans = [[0, 1, 2, 6, 8], [7, 1], [2, 3]]
@@ -150,20 +151,22 @@ def test_nothing_protected_and_nothing_free(kind, m, tasks):
 
 
 @pytest.mark.parametrize("apply", [by_inputs, by_weights])
-def test_directions_that_are_used_but_not_protected(apply):
+@pytest.mark.parametrize("kind", [Leaking, Explicit])
+@pytest.mark.parametrize("momentum", [0.0, 0.9])
+def test_directions_that_are_used_but_not_protected(apply, kind, momentum):
     """As the authors' code has them: W moves there, and is scaled there as well."""
     weight, basis, trusted, _ = layer(2)
     outside = complement(basis)[:, :2] @ orthogonal(2, seed=5)
     trusted = [Trusted(t.task, Subspace(t.subspace.columns, outside[:, [j]]), t.weight) for j, t in enumerate(trusted)]
     plainly = [(torch.cat([basis[:, t.subspace.columns], t.subspace.others], dim=1), t.weight) for t in trusted]
-    form, dense = Explicit(weight, basis, trusted), Dense(weight, basis, plainly)
-    optimizer = torch.optim.SGD(form.parameters(), 0.1)
+    form, dense = kind(weight, basis, trusted), Dense(weight, basis, plainly)
+    optimizer = torch.optim.SGD(form.parameters(), 0.1, momentum)
     for step in range(6):
         inputs, labels = batch(step)
         functional.cross_entropy(apply(form, inputs), labels).backward()
         optimizer.step()
         optimizer.zero_grad()
-        dense.step(functional.cross_entropy(inputs @ dense.effective().T, labels), 0.1)
+        dense.step(functional.cross_entropy(inputs @ dense.effective().T, labels), 0.1, momentum)
     torch.testing.assert_close(form.effective(), dense.effective(), rtol=0, atol=CLOSE)
     shared, change = form.finish()
     assert (shared @ outside - weight @ outside).abs().max() > 0.01
@@ -184,7 +187,7 @@ def test_a_weight_is_the_same_as_its_square_on_the_rate_of_the_scaling():
     assert (weighted.effective() - same.effective()).abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("kind", [Moving, Explicit])
+@pytest.mark.parametrize("kind", [Moving, Leaking, Explicit])
 @pytest.mark.parametrize(
     "optimizer",
     [
@@ -213,7 +216,7 @@ def test_what_is_protected_stays_whatever_the_optimizer(kind, optimizer):
     assert all((during @ S - weight @ S).abs().max() > 0.01 for S, _ in plainly)
 
 
-@pytest.mark.parametrize("kind", [Moving, Explicit])
+@pytest.mark.parametrize("kind", [Moving, Leaking, Explicit])
 @pytest.mark.parametrize("tasks", [0, 2])
 @pytest.mark.parametrize("m", [0, M, D])
 def test_gradients_of_inputs_are_those_of_finite_differences(kind, tasks, m):
@@ -246,7 +249,7 @@ def test_the_gradient_of_the_fast_form_is_gained(apply, out, factored):
     torch.testing.assert_close(found[2:], (G @ complement(basis)).T, rtol=0, atol=1e-11)
 
 
-@pytest.mark.parametrize("kind", [Moving, Explicit])
+@pytest.mark.parametrize("kind", [Moving, Leaking, Explicit])
 def test_inputs_may_come_turned(kind):
     weight, basis, trusted, _ = layer(2)
     form, turned = kind(weight, basis, trusted), kind(weight, basis, trusted)
@@ -320,9 +323,9 @@ def test_freely_means_plain_steps_in_all_columns_that_are_not_frozen(apply, task
 # A convolution, by im2col
 
 
-@pytest.mark.parametrize("kind", ["fast", "explicit"])
+@pytest.mark.parametrize("form", ["scaled", "leaking"])
 @pytest.mark.parametrize("groups", [1, 2])
-def test_a_convolution_takes_the_steps_of_its_dense_product(kind, groups):
+def test_a_convolution_takes_the_steps_of_its_dense_product(form, groups):
     torch.manual_seed(0)
     module = nn.Conv2d(4, 6, 3, stride=2, padding=1, groups=groups, bias=False, dtype=torch.float64)
     moving = Layer("conv", module)
@@ -335,7 +338,7 @@ def test_a_convolution_takes_the_steps_of_its_dense_product(kind, groups):
         trusted.append(chosen)
         plainly = [(block.basis[:, span], factor) for span, factor in zip(spans, FACTORS[:2], strict=True)]
         references.append(Dense(weight, block.basis, plainly))
-    optimizer = torch.optim.SGD(moving.start(trusted, "explicit" if kind == "explicit" else "scaled"), 0.05)
+    optimizer = torch.optim.SGD(moving.start(trusted, form), 0.05)
     for step in range(4):
         images, target = random(3, 4, 6, 6, seed=step), random(3, 6, 3, 3, seed=step + 50)
         found = module(images)

@@ -17,7 +17,8 @@ from torch.nn import functional
 from torch.nn.parameter import is_lazy
 
 from ebbing.learn.batches import modes_kept
-from ebbing.learn.motion import Change, Explicit, Form, Moving, Subspace, Trusted
+from ebbing.learn.leaking import Leaking
+from ebbing.learn.motion import Change, Form, Leak, Moving, Subspace, Trusted
 from ebbing.learn.subspaces import Growth
 
 LARGE = 256 << 20
@@ -61,9 +62,10 @@ class Block:
             state[f"{t}.others"] = subspace.others
             state[f"{t}.change.columns"] = change.columns.to(torch.int32)
             state[f"{t}.change.rows"] = change.rows
-            for number, (trusted, scaling) in enumerate(change.scalings):
-                state[f"{t}.scaling.{number}"] = scaling
-                state[f"{t}.scaling.{number}.of"] = torch.tensor([trusted.task, trusted.weight], dtype=torch.float64)
+            for number, leak in enumerate(change.leaks):
+                state[f"{t}.leak.{number}.rows"], state[f"{t}.leak.{number}.mix"] = leak.rows, leak.mix
+                of = [leak.trusted.task, leak.trusted.weight]
+                state[f"{t}.leak.{number}.of"] = torch.tensor(of, dtype=torch.float64)
         return state
 
     @staticmethod
@@ -75,14 +77,13 @@ class Block:
         block.basis = state["basis"]
         block.subspaces = [Subspace(state[f"{t}.columns"].long(), state[f"{t}.others"]) for t in range(tasks)]
         for t in range(tasks):
-            scalings, number = [], 0
-            while f"{t}.scaling.{number}" in state:
-                task, weight = state[f"{t}.scaling.{number}.of"].tolist()
+            leaks: list[Leak] = []
+            while (name := f"{t}.leak.{len(leaks)}") + ".rows" in state:
+                task, weight = state[f"{name}.of"].tolist()
                 trusted = Trusted(int(task), block.subspaces[int(task)], weight)
-                scalings.append((trusted, state[f"{t}.scaling.{number}"]))
-                number += 1
+                leaks.append(Leak(trusted, state[f"{name}.rows"], state[f"{name}.mix"]))
             rows = state[f"{t}.change.rows"]
-            block.changes.append(Change(state[f"{t}.change.columns"].long(), rows, tuple(scalings)))
+            block.changes.append(Change(state[f"{t}.change.columns"].long(), rows, tuple(leaks)))
         return block
 
 
@@ -93,7 +94,7 @@ class Layer:
         self.name, self.module = name, module
         self.groups = module.groups if isinstance(module, nn.Conv2d) else 1
         self.blocks = [Block(self.weights[0].shape[1], self.weights[0]) for _ in range(self.groups)]
-        self.moving: list[Moving | Explicit] = []
+        self.moving: list[Moving | Leaking] = []
 
     @property
     def weights(self) -> tuple[Tensor, ...]:
@@ -111,8 +112,8 @@ class Layer:
             raise ValueError(f"layer {self.name!r} has a forward of its own, which would not be called while learning")
         weights = [weight.clone() for weight in self.weights]
         self.moving = [
-            Explicit(weight, block.basis, chosen)
-            if form == "explicit"
+            Leaking(weight, block.basis, chosen)
+            if form == "leaking"
             else Moving(weight, block.basis, chosen, scaled=form == "scaled")
             for weight, block, chosen in zip(weights, self.blocks, trusted, strict=True)
         ]

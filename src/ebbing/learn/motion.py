@@ -18,12 +18,13 @@ gradient descent on Q_j moves W_eff itself by
 and Q_j need not exist: TRGP is gradient descent on W_eff U whose gradient is, column by column, G in the free columns,
 sum_j lambda_j^2 K_j G in the columns of trusted subspaces, and 0 in the other protected ones. A step costs what a plain
 one does and a change of coordinates. Equal to (1) to rounding for gradient descent with or without momentum (both are
-linear in the gradients), which `Explicit` is there to show; with Adam, say, the two are different methods, and both
-protect. After the task, what has moved in the columns of M belongs to the task alone, and the shared W takes the rest.
+linear in the gradients), which `leaking.Explicit` is there to show; with Adam, say, the two are different methods, and
+both protect. After the task, what has moved in the columns of M belongs to the task alone, and the shared W takes the
+rest.
 
 **Freely** (`TrgpFree`): the same with I in the place of the gains: in trusted columns the gradient is G itself.
 
-`Explicit` trains (1) as it stands: for subspaces that are not wholly protected (the authors' code), and as a reference.
+For subspaces that are not wholly protected, as in the authors' code, see `leaking`.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
-Form = Literal["scaled", "explicit", "free"]
-"""How trusted directions are trained: as in (2), as in (1), or freely."""
+Form = Literal["scaled", "free", "leaking"]
+"""How trusted directions are trained: as in (2), freely, or as in (2) where some of them are not protected."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,24 +65,30 @@ class Trusted:
 
 
 @dataclass(frozen=True, eq=False)
-class Change:
-    """What a task keeps for itself of a layer.
+class Leak:
+    """What a task keeps of a trusted subspace that is not wholly protected (see `leaking`)."""
 
-    Fast form: rows to be added to W' in some columns of the basis. Explicit form: Q_j - I for each trusted task.
-    """
+    trusted: Trusted
+    rows: Tensor  # (r, out) what is added to W' in the directions of the subspace
+    mix: Tensor  # (e, r) and how much of (W O)', as W is now, for the e directions O that are not protected
+
+
+@dataclass(frozen=True, eq=False)
+class Change:
+    """What a task keeps for itself of a layer: rows to be added to W' in some columns of the basis."""
 
     columns: Tensor  # (k,)
     rows: Tensor  # (k, out)
-    scalings: tuple[tuple[Trusted, Tensor], ...] = field(default=())
+    leaks: tuple[Leak, ...] = field(default=())
 
     def apply(self, weight: Tensor, basis: Tensor) -> Tensor:
         """W_eff of the task, from the shared W (out, d)."""
-        if not self.scalings:
-            return weight + (basis[:, self.columns] @ self.rows).T
-        total = weight.clone()
-        for trusted, scaling in self.scalings:
-            S = torch.cat([basis[:, trusted.subspace.columns], trusted.subspace.others], dim=1)
-            total += trusted.weight * ((weight @ S) @ scaling) @ S.T
+        total = weight + (basis[:, self.columns] @ self.rows).T
+        for leak in self.leaks:
+            subspace, factor = leak.trusted.subspace, leak.trusted.weight
+            S = torch.cat([basis[:, subspace.columns], subspace.others], dim=1)
+            rows = leak.rows + factor * leak.mix.T @ (weight @ subspace.others).T
+            total += (S @ rows).T
         return total
 
 
@@ -90,7 +97,7 @@ def complement(basis: Tensor) -> Tensor:
     return torch.linalg.qr(basis.double(), mode="complete").Q[:, basis.shape[1] :].to(basis.dtype)
 
 
-def _rotated(weight: Tensor, rotation: Tensor | None) -> Tensor:
+def rotated_rows(weight: Tensor, rotation: Tensor | None) -> Tensor:
     """(W U)' (d, out), in memory of its own."""
     return weight.T.clone(memory_format=torch.contiguous_format) if rotation is None else rotation.T @ weight.T
 
@@ -110,7 +117,7 @@ class Moving:
         self.columns = order[patterns[order] > 0]
         self.frozen_count = m - len(self.columns)
         self.rotation = None if m == 0 else torch.cat([basis[:, order], complement(basis)], dim=1)  # U (d, d)
-        rows = _rotated(weight, self.rotation)  # (d, out)
+        rows = rotated_rows(weight, self.rotation)  # (d, out)
         self.rows, self.frozen = rows, rows[: self.frozen_count]
         self.active = nn.Parameter(rows[self.frozen_count :])  # in the same memory, so that one product does for both
         self.address = self.active.data_ptr()
@@ -246,58 +253,3 @@ class _Gained(torch.autograd.Function):
         assert moving.gains is not None
         *trusted, free = gradients[0].split(moving.sizes)
         return torch.cat([*moving.gains.of_rows(trusted), free]), None
-
-
-class Explicit:
-    """Scaled projection as it stands in (1): W's free rows and D_j = Q_j - I are trained, side by side."""
-
-    def __init__(self, weight: Tensor, basis: Tensor, trusted: list[Trusted]) -> None:
-        self.frozen_count = m = basis.shape[1]
-        self.rotation = None if m == 0 else torch.cat([basis, complement(basis)], dim=1)
-        rows = _rotated(weight, self.rotation)
-        self.frozen, self.active = rows[:m].clone(), nn.Parameter(rows[m:].clone())
-        self.start, self.weight, self.trusted = self.active.detach().clone(), weight, trusted
-        self.turned = False  # whether inputs come in the coordinates U already
-        self.scalings = [nn.Parameter(weight.new_zeros(t.subspace.rank, t.subspace.rank)) for t in trusted]
-        self.others = [
-            t.subspace.others if self.rotation is None else self.rotation.T @ t.subspace.others for t in trusted
-        ]
-
-    def parameters(self) -> list[nn.Parameter]:
-        """What is trained."""
-        return [self.active, *self.scalings]
-
-    def linear(self, inputs: Tensor) -> Tensor:
-        """W_eff x = W (x + sum_j lambda_j S_j D_j S_j' x), for rows of inputs."""
-        x = inputs if self.rotation is None or self.turned else inputs @ self.rotation  # (rows, d)
-        total = x
-        for trusted, scaling, others in zip(self.trusted, self.scalings, self.others, strict=True):
-            columns = trusted.subspace.columns
-            inside = torch.cat([x[:, columns], x @ others], dim=1)  # (rows, r)
-            scaled = trusted.weight * (inside @ scaling.T)
-            total = total.index_add(1, columns, scaled[:, : len(columns)])
-            total = total + scaled[:, len(columns) :] @ others.T
-        f = self.frozen_count
-        return torch.addmm(total[:, :f] @ self.frozen, total[:, f:], self.active)
-
-    def effective(self) -> Tensor:
-        """W_eff (out, d), to be differentiated."""
-        rows = torch.cat([self.frozen, self.active])  # (d, out)
-        total = rows
-        for trusted, scaling, others in zip(self.trusted, self.scalings, self.others, strict=True):
-            columns = trusted.subspace.columns
-            inside = torch.cat([rows[columns], others.T @ rows])  # (r, out)
-            scaled = trusted.weight * (scaling.T @ inside)
-            total = total.index_add(0, columns, scaled[: len(columns)]) + others @ scaled[len(columns) :]
-        return (total if self.rotation is None else self.rotation @ total).T
-
-    def finish(self) -> tuple[Tensor, Change]:
-        """The shared weights after the task (out, d), and the Q_j - I that the task keeps for itself."""
-        scalings = tuple((t, d.detach().clone()) for t, d in zip(self.trusted, self.scalings, strict=True))
-        nothing = Change(
-            self.weight.new_zeros(0, dtype=torch.long), self.weight.new_zeros(0, len(self.weight)), scalings
-        )
-        if self.rotation is None:
-            return self.active.detach().T.clone(memory_format=torch.contiguous_format), nothing
-        moved = self.rotation[:, self.frozen_count :] @ (self.active.detach() - self.start)
-        return self.weight + moved.T, nothing

@@ -79,7 +79,7 @@ class Projection(ABC):
     @property
     def form(self) -> Form:
         """How trusted directions are trained."""
-        return "explicit" if self.departs("strongest unprotected") else "scaled"
+        return "leaking" if self.departs("strongest unprotected") else "scaled"
 
     @abstractmethod
     def grow(self, layer: int, task: int, M: Tensor, R: Tensor) -> Growth:

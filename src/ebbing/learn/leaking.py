@@ -1,0 +1,168 @@
+"""A layer in motion, as in `motion`, where trusted subspaces are not wholly protected: as in the authors' code of TRGP.
+
+There the strongest new direction of every task is used and not protected (departure 1 of docs/methods.md). So
+S_j = [P_j, O_j]: columns of M, in which W rests, and a few other directions, in which it moves.
+
+    W_eff' = W' + sum_j lambda_j S_j D_j' S_j' W',    D_j = Q_j - I, with rows D_P and D_O for P_j and O_j
+           = W' + sum_j S_j (V_j + lambda_j D_O' (W O_j)'),    V_j = lambda_j D_P' (W P_j)'  (r, out)
+
+As W P_j rests, a step of gradient descent on D_P moves V_j by -rate * lambda_j^2 S_j'G' K_j, K_j = (W P_j)(W P_j)'. So
+V_j is trained in the place of D_P, and its gradient multiplied by lambda_j^2 K_j, as in `motion`. What remains of D_j
+are the few rows D_O. `Explicit` trains all of D_j as it stands, for comparison.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from ebbing.learn.motion import Change, Gains, Leak, Trusted, complement, rotated_rows
+
+
+class _Rotated:
+    """What both forms have in common: W in the coordinates U = [M, N], rows of M frozen, rows of N trained."""
+
+    def __init__(self, weight: Tensor, basis: Tensor, trusted: list[Trusted]) -> None:
+        self.frozen_count = m = basis.shape[1]
+        self.rotation = None if m == 0 else torch.cat([basis, complement(basis)], dim=1)
+        rows = rotated_rows(weight, self.rotation)  # (d, out)
+        self.frozen, self.active = rows[:m].clone(), nn.Parameter(rows[m:].clone())
+        self.start, self.weight, self.trusted = self.active.detach().clone(), weight, trusted
+        self.turned = False  # whether inputs come in the coordinates U already
+        self.others = [
+            t.subspace.others if self.rotation is None else self.rotation.T @ t.subspace.others for t in trusted
+        ]
+
+    def _turned(self, inputs: Tensor) -> Tensor:
+        return inputs if self.rotation is None or self.turned else inputs @ self.rotation
+
+    def _within(self, x: Tensor, j: int) -> Tensor:
+        """Inputs (rows, d) in the directions of trusted task j (rows, r)."""
+        return torch.cat([x[:, self.trusted[j].subspace.columns], x @ self.others[j]], dim=1)
+
+    def _outside(self, j: int) -> Tensor:
+        """(W O_j)' (e, out), to be differentiated."""
+        m, others = self.frozen_count, self.others[j]
+        return others[:m].T @ self.frozen + others[m:].T @ self.active
+
+    def _added(self, parts: list[Tensor]) -> Tensor:
+        """W_eff (out, d) from W and what is to be added to W' in the directions of every trusted task (r, out)."""
+        total = torch.cat([self.frozen, self.active])  # (d, out)
+        for trusted, others, part in zip(self.trusted, self.others, parts, strict=True):
+            columns = trusted.subspace.columns
+            total = total.index_add(0, columns, part[: len(columns)]) + others @ part[len(columns) :]
+        return (total if self.rotation is None else self.rotation @ total).T
+
+    def _finished(self, leaks: list[Leak]) -> tuple[Tensor, Change]:
+        none = self.weight.new_zeros(0, dtype=torch.long)
+        change = Change(none, self.weight.new_zeros(0, len(self.weight)), tuple(leaks))
+        if self.rotation is None:
+            return self.active.detach().T.clone(memory_format=torch.contiguous_format), change
+        moved = self.rotation[:, self.frozen_count :] @ (self.active.detach() - self.start)
+        return self.weight + moved.T, change
+
+
+class Leaking(_Rotated):
+    """W's free rows, V_j and D_O are trained, side by side."""
+
+    def __init__(self, weight: Tensor, basis: Tensor, trusted: list[Trusted]) -> None:
+        super().__init__(weight, basis, trusted)
+        out = len(weight)
+        self.rows = [nn.Parameter(weight.new_zeros(t.subspace.rank, out)) for t in trusted]  # V_j
+        self.mixes = [nn.Parameter(weight.new_zeros(t.subspace.others.shape[1], t.subspace.rank)) for t in trusted]
+        inside = [self.frozen[t.subspace.columns] for t in trusted]  # (W P_j)'
+        self.gains = [Gains(F, [len(F)], [(0,)], [t.weight]) for F, t in zip(inside, trusted, strict=True)]
+
+    def parameters(self) -> list[nn.Parameter]:
+        """What is trained."""
+        return [self.active, *self.rows, *self.mixes]
+
+    def linear(self, inputs: Tensor) -> Tensor:
+        """W_eff x for rows of inputs (rows, d)."""
+        x, m = self._turned(inputs), self.frozen_count
+        total = torch.addmm(x[:, :m] @ self.frozen, x[:, m:], self.active)
+        for j, trusted in enumerate(self.trusted):
+            within = self._within(x, j)
+            moved: Any = _GainedProduct.apply(within, self.rows[j], self.gains[j])
+            total = total + moved + trusted.weight * (within @ self.mixes[j].T) @ self._outside(j)
+        return total
+
+    def effective(self) -> Tensor:
+        """W_eff (out, d), to be differentiated."""
+        parts = []
+        for j, trusted in enumerate(self.trusted):
+            rows: Any = _GainedRows.apply(self.rows[j], self.gains[j])
+            parts.append(rows + trusted.weight * self.mixes[j].T @ self._outside(j))
+        return self._added(parts)
+
+    def finish(self) -> tuple[Tensor, Change]:
+        """The shared weights after the task (out, d), and what the task keeps for itself."""
+        together = zip(self.trusted, self.rows, self.mixes, strict=True)
+        return self._finished([Leak(t, rows.detach().clone(), mix.detach().clone()) for t, rows, mix in together])
+
+
+class _GainedProduct(torch.autograd.Function):
+    """x V; the gradient of V gained."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, rows: Tensor, gains: Gains) -> Tensor:
+        ctx.save_for_backward(x, rows)
+        ctx.gains = gains
+        return x @ rows
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
+        (g,), (x, rows) = gradients, ctx.saved_tensors
+        return g @ rows.T, x.T @ ctx.gains.of_outputs(g)[0], None
+
+
+class _GainedRows(torch.autograd.Function):
+    """V as it is; its gradient gained."""
+
+    @staticmethod
+    def forward(ctx: Any, rows: Tensor, gains: Gains) -> Tensor:
+        ctx.gains = gains
+        return rows.view_as(rows)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
+        return ctx.gains.of_rows(gradients)[0], None
+
+
+class Explicit(_Rotated):
+    """The reference: W's free rows and D_j are trained, as the method is written."""
+
+    def __init__(self, weight: Tensor, basis: Tensor, trusted: list[Trusted]) -> None:
+        super().__init__(weight, basis, trusted)
+        self.scalings = [nn.Parameter(weight.new_zeros(t.subspace.rank, t.subspace.rank)) for t in trusted]
+
+    def parameters(self) -> list[nn.Parameter]:
+        """What is trained."""
+        return [self.active, *self.scalings]
+
+    def linear(self, inputs: Tensor) -> Tensor:
+        """W_eff x for rows of inputs (rows, d)."""
+        return self._turned(inputs) @ self._coordinates().T
+
+    def _coordinates(self) -> Tensor:
+        whole = self.effective()
+        return whole if self.rotation is None else whole @ self.rotation
+
+    def effective(self) -> Tensor:
+        """W_eff (out, d), to be differentiated."""
+        rows = torch.cat([self.frozen, self.active])  # (d, out)
+        parts = []
+        for j, (trusted, scaling) in enumerate(zip(self.trusted, self.scalings, strict=True)):
+            parts.append(trusted.weight * scaling.T @ self._within(rows.T, j).T)
+        return self._added(parts)
+
+    def finish(self) -> tuple[Tensor, Change]:
+        """The shared weights after the task (out, d), and what the task keeps for itself."""
+        leaks = []
+        for trusted, scaling in zip(self.trusted, self.scalings, strict=True):
+            columns, D = trusted.subspace.columns, scaling.detach()
+            rows = trusted.weight * D[: len(columns)].T @ self.frozen[columns]
+            leaks.append(Leak(trusted, rows, D[len(columns) :].clone()))
+        return self._finished(leaks)
