@@ -81,13 +81,7 @@ class Leaking(_Rotated):
 
     def linear(self, inputs: Tensor) -> Tensor:
         """W_eff x for rows of inputs (rows, d)."""
-        x, m = self._turned(inputs), self.frozen_count
-        total = torch.addmm(x[:, :m] @ self.frozen, x[:, m:], self.active)
-        for j, trusted in enumerate(self.trusted):
-            within = self._within(x, j)
-            moved: Any = _GainedProduct.apply(within, self.rows[j], self.gains[j])
-            total = total + moved + trusted.weight * (within @ self.mixes[j].T) @ self._outside(j)
-        return total
+        return _LeakingLinear.apply(self._turned(inputs), self, *self.parameters())  # pyright: ignore[reportReturnType]
 
     def effective(self) -> Tensor:
         """W_eff (out, d), to be differentiated."""
@@ -103,19 +97,45 @@ class Leaking(_Rotated):
         return self._finished([Leak(t, rows.detach().clone(), mix.detach().clone()) for t, rows, mix in together])
 
 
-class _GainedProduct(torch.autograd.Function):
-    """x V; the gradient of V gained."""
+class _LeakingLinear(torch.autograd.Function):
+    """Outputs from inputs x in the coordinates U, in few operations: for small batches their number is what counts.
+
+    y = x W' + sum_j w_j V_j + lambda_j (w_j D_O') f_j,    w_j = x S_j,  f_j = (W O_j)'
+    """
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, rows: Tensor, gains: Gains) -> Tensor:
-        ctx.save_for_backward(x, rows)
-        ctx.gains = gains
-        return x @ rows
+    def forward(ctx: Any, x: Tensor, moving: Leaking, active: Tensor, *rows_and_mixes: Tensor) -> Tensor:
+        ctx.save_for_backward(x, active, *rows_and_mixes)
+        m, k = moving.frozen_count, len(moving.trusted)
+        within = [moving._within(x, j) for j in range(k)]
+        outside = [moving._outside(j) for j in range(k)]
+        mixed = [t.weight * (w @ D.T) for t, w, D in zip(moving.trusted, within, rows_and_mixes[k:], strict=True)]
+        ctx.moving, ctx.known = moving, (within, outside, mixed)
+        y = torch.addmm(x[:, :m] @ moving.frozen, x[:, m:], active)
+        for j in range(k):
+            y.addmm_(within[j], rows_and_mixes[j]).addmm_(mixed[j], outside[j])
+        return y
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, Tensor, None]:
-        (g,), (x, rows) = gradients, ctx.saved_tensors
-        return g @ rows.T, x.T @ ctx.gains.of_outputs(g)[0], None
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
+        (g,), (x, active, *rows_and_mixes) = gradients, ctx.saved_tensors
+        moving: Leaking = ctx.moving
+        (within, outside, mixed), m, k = ctx.known, moving.frozen_count, len(moving.trusted)
+        rows, mixes = rows_and_mixes[:k], rows_and_mixes[k:]
+        to_active = x[:, m:].T @ g
+        to_rows, to_mixes = [], []
+        to_x = torch.cat([g @ moving.frozen.T, g @ active.T], dim=1) if ctx.needs_input_grad[0] else None
+        for j, trusted in enumerate(moving.trusted):
+            others, columns = moving.others[j], trusted.subspace.columns
+            to_rows.append(within[j].T @ moving.gains[j].of_outputs(g)[0])
+            at_mixed = trusted.weight * (g @ outside[j].T)  # (rows, e)
+            to_mixes.append(at_mixed.T @ within[j])
+            to_active.addmm_(others[m:], mixed[j].T @ g)
+            if to_x is not None:
+                at_within = torch.addmm(g @ rows[j].T, at_mixed, mixes[j])
+                to_x.index_add_(1, columns, at_within[:, : len(columns)])
+                to_x.addmm_(at_within[:, len(columns) :], others.T)
+        return to_x, None, to_active, *to_rows, *to_mixes
 
 
 class _GainedRows(torch.autograd.Function):
