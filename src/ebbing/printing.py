@@ -189,12 +189,14 @@ def print_verdicts(verdicts: Sequence[Verdict], folder: Path, console: Console) 
         return
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     for v in verdicts:
-        mark = Text("holds", "green") if v.holds else Text("FAILS", "bold red")
+        mark = {True: Text("holds", "green"), False: Text("FAILS", "bold red"), None: Text("open", "yellow")}[v.holds]
         table.add_row(mark, Text.assemble((v.where, "bold"), f": {v.claim}"))
         table.add_row("", Text(f"{v.ran} -> {v.result}", "dim"))
     console.print(table)
-    holding = sum(v.holds for v in verdicts)
-    console.print(Text(f"\n{holding} of {len(verdicts)} claims hold. Figures, data and verdicts: {folder}/", "bold"))
+    holding, open_ = (sum(v.holds is value for v in verdicts) for value in (True, None))
+    undecided = f", {open_} open (what was run does not decide)" if open_ else ""
+    summary = f"\n{holding} of {len(verdicts)} claims hold{undecided}. Figures, data and verdicts: {folder}/"
+    console.print(Text(summary, "bold"))
 
 
 def describe(problem: Problem) -> str:

@@ -109,7 +109,7 @@ def test_an_unfinished_run_fills_no_cell():
     text = comparison_report.markdown(found)
     assert "| TRGP | 90.00 (1 seed); not finished: seed 1 at 1 of 3 tasks | 0.00 (1 seed) |" in text
     assert "| TRGP+ | not finished: seed 0 at 2 of 3 tasks |  |" in text
-    assert [c.better for c in found.comparisons(PROTOCOL)] == ["TRGP"]
+    assert [c.first for c in found.comparisons(PROTOCOL)] == ["TRGP"]
     assert not [v for v in comparison_report.verdicts(found) if "TRGP+" in v.claim]
 
 
@@ -135,23 +135,23 @@ def test_the_p_value_is_of_a_paired_test():
     pair = Comparison("b", "a", tuple(first - second), (0.0,) * 4)
     expected: Any = stats.ttest_rel(first, second)
     assert pair.p_value("accuracy") == pytest.approx(expected.pvalue, rel=1e-9)
-    assert pair.supported("accuracy")
-    assert not pair.supported("transfer")
+    assert pair.better_than("accuracy") is True
+    assert pair.better_than("transfer") is None
 
 
 def test_equal_differences_are_chance_not_certainty():
     for difference in ((0.05, 0.05), (96.35 - 96.30, 95.15 - 95.10)):
         pair = Comparison("b", "a", difference, difference)
-        assert (pair.p_value("accuracy"), pair.supported("accuracy")) == (1.0, False)
+        assert (pair.p_value("accuracy"), pair.better_than("accuracy")) == (1.0, None)
         assert "no spread" in pair.text("accuracy")
 
 
 @pytest.mark.parametrize(
-    ("differences", "supported"),
-    [((0.5, 0.6, 0.7), True), ((-0.5, -0.6, -0.7), False), ((0.5, -0.6, 0.7), False), ((0.5,), False)],
+    ("differences", "better"),
+    [((0.5, 0.6, 0.7), True), ((-0.5, -0.6, -0.7), False), ((0.5, -0.6, 0.7), None), ((0.5,), None)],
 )
-def test_better_means_surely_better(differences, supported):
-    assert Comparison("b", "a", differences, differences).supported("accuracy") == supported
+def test_better_means_surely_better(differences, better):
+    assert Comparison("b", "a", differences, differences).better_than("accuracy") is better
 
 
 def test_a_single_seed_is_no_verdict_on_a_pair():

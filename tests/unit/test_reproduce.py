@@ -1,13 +1,16 @@
 """What `ebbing reproduce` leaves in its folder: verdicts of a target stand beside those of targets run before."""
 
+import io
 import json
 from contextlib import contextmanager
 
 import pytest
+from rich.console import Console
 
 from ebbing.paper import reproduce as module
-from ebbing.paper.record import Verdict
+from ebbing.paper.record import Verdict, verdict_markdown
 from ebbing.paper.reproduce import Options, reproduce
+from ebbing.printing import print_verdicts
 from ebbing.runs import Where
 
 
@@ -97,3 +100,16 @@ def test_only_comparisons_report_what_is_stored(tmp_path, targets):
 def test_who_trains():
     options = Options(workers=3, cluster="tcp://somewhere:1", device="cuda")
     assert options.where == Where(workers=3, cluster="tcp://somewhere:1", device="cuda")
+
+
+def test_what_is_undecided_neither_holds_nor_fails(tmp_path):
+    verdicts = [Verdict("c", "w", "ran", "came out", holds) for holds in (True, False, None)]
+    assert [line.split(" | ")[-1] for line in verdict_markdown(verdicts).splitlines()[2:]] == [
+        "holds |",
+        "**does not hold** |",
+        "undecided |",
+    ]
+    text = io.StringIO()
+    print_verdicts(verdicts, tmp_path, Console(width=200, file=text))
+    assert [line.split()[0] for line in text.getvalue().splitlines()[::2][:3]] == ["holds", "FAILS", "open"]
+    assert "1 of 3 claims hold, 1 open (what was run does not decide)." in text.getvalue()

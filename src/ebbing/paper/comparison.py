@@ -91,8 +91,8 @@ class Study:
 class Comparison:
     """Two entries over the same seeds: differences in percentage points, the first minus the second."""
 
-    better: str
-    worse: str
+    first: str
+    second: str
     accuracy: tuple[float, ...]  # by seed
     transfer: tuple[float, ...]
 
@@ -120,9 +120,9 @@ class Comparison:
             return 1.0
         return float(2 * stats.t.sf(abs(values.mean()) / error, len(values) - 1))
 
-    def supported(self, what: str) -> bool:
-        """Whether the first is better, surely enough."""
-        return bool(np.mean(getattr(self, what)) > 0 and self.p_value(what) < 0.05)
+    def better_than(self, what: str) -> bool | None:
+        """Whether the first is better, surely enough; None if these seeds do not tell."""
+        return None if self.p_value(what) >= 0.05 else bool(np.mean(getattr(self, what)) > 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,17 +156,16 @@ class Result:
     def comparisons(self, protocol: Protocol) -> list[Comparison]:
         """The protocol's pairs, over the seeds that both have finished."""
         found = []
-        for better, worse in protocol.pairs:
-            first = {run.seed: i for i, run in enumerate(self.finished(protocol, better))}
-            second = {run.seed: i for i, run in enumerate(self.finished(protocol, worse))}
-            seeds = sorted(first.keys() & second.keys())
+        for first, second in protocol.pairs:
+            places = [{run.seed: i for i, run in enumerate(self.finished(protocol, name))} for name in (first, second)]
+            seeds = sorted(places[0].keys() & places[1].keys())
             if not seeds:
                 continue
             differences = []
             for measure in (self.accuracy, self.transfer):
-                a, b = measure(protocol, better), measure(protocol, worse)
-                differences.append(tuple(float(a[first[s]] - b[second[s]]) for s in seeds))
-            found.append(Comparison(better, worse, *differences))
+                a, b = measure(protocol, first), measure(protocol, second)
+                differences.append(tuple(float(a[places[0][s]] - b[places[1][s]]) for s in seeds))
+            found.append(Comparison(first, second, *differences))
         return found
 
 

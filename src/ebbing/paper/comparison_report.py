@@ -52,7 +52,7 @@ def _progress(runs: list[StreamRun]) -> str:
 
 
 def _name(comparison: Comparison) -> str:
-    return f"{comparison.better} minus {comparison.worse}"
+    return f"{comparison.first} minus {comparison.second}"
 
 
 def verdicts(result: Result) -> list[Verdict]:
@@ -65,8 +65,8 @@ def verdicts(result: Result) -> list[Verdict]:
                 continue
             seeds = f"{protocol.name} ({scale}), {len(c.accuracy)} seeds"
             for verb, what in (("is more accurate than", "accuracy"), ("forgets less than", "transfer")):
-                claim = f"{c.better} {verb} {c.worse}"
-                found.append(Verdict(claim, result.study.title, seeds, c.text(what), c.supported(what)))
+                claim = f"{c.first} {verb} {c.second}"
+                found.append(Verdict(claim, result.study.title, seeds, c.text(what), c.better_than(what)))
         found += _reaches(result, protocol)
     return found
 

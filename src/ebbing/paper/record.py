@@ -25,7 +25,12 @@ class Verdict:
     where: str
     ran: str
     result: str
-    holds: bool
+    holds: bool | None  # None: what was run does not decide
+
+    @property
+    def word(self) -> str:
+        """For people."""
+        return {True: "holds", False: "does not hold", None: "undecided"}[self.holds]
 
 
 def provenance(config: Any, seconds: float) -> dict[str, Any]:
@@ -89,7 +94,7 @@ def verdict_markdown(verdicts: Sequence[Verdict]) -> str:
     """The table that `ebbing reproduce` writes."""
     lines = ["| claim | where | what was run | result | verdict |", "|---|---|---|---|---|"]
     for v in verdicts:
-        cells = (v.claim, v.where, v.ran, v.result, "holds" if v.holds else "**does not hold**")
+        cells = (v.claim, v.where, v.ran, v.result, f"**{v.word}**" if v.holds is False else v.word)
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"
 
