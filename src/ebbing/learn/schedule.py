@@ -174,6 +174,8 @@ class _State:
     def content(self, values: list[Tensor], random: torch.Generator | None) -> dict[str, Tensor]:
         numbers = torch.tensor([self.epoch, self.rate, self.best_loss, self.waited], dtype=torch.float64)
         content = {"task": self.task, "numbers": numbers, "dropout": torch.get_rng_state()}
+        if values[0].is_cuda:
+            content["dropout on GPU"] = torch.cuda.get_rng_state(values[0].device)
         if random is not None:
             content["shuffling"] = random.get_state()
         content |= {f"now.{i}": value.detach().contiguous() for i, value in enumerate(values)}
@@ -188,6 +190,8 @@ class _State:
         epoch, rate, best_loss, waited = content["numbers"].tolist()
         self.epoch, self.rate, self.best_loss, self.waited = int(epoch), rate, best_loss, int(waited)
         torch.set_rng_state(content["dropout"])
+        if "dropout on GPU" in content and values[0].is_cuda:
+            torch.cuda.set_rng_state(content["dropout on GPU"], values[0].device)
         if random is not None:
             random.set_state(content["shuffling"])
         with torch.no_grad():
