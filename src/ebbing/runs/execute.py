@@ -93,7 +93,7 @@ class Execution:
                 self._forget_parent(node, waiting)
                 running[trainers.submit(node, parent, self.store.checkpoint(self.keys[place]))] = place
             for future in trainers.wait(list(running)):
-                self._take(running.pop(future), future.result())
+                self._take(running.pop(future), trainers.result(future))
 
     def _ready(self, place: tuple[int, Path]) -> bool:
         seed, path = place

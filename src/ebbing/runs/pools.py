@@ -59,6 +59,10 @@ class Pool(Protocol):
         """Those of the futures that are done, at least one."""
         ...
 
+    def result(self, future: Any) -> Outcome:
+        """What has come of it; an error in training is raised here."""
+        ...
+
 
 class _Here:
     """This process, one node at a time; the latest first, so that few weights are waiting."""
@@ -78,6 +82,9 @@ class _Here:
         )
         return [future]
 
+    def result(self, future: Future) -> Outcome:
+        return future.result()
+
 
 class _Processes:
     """Local worker processes. Each is given the training when it starts."""
@@ -89,13 +96,16 @@ class _Processes:
         return self._pool.submit(_train_given, node, parent, checkpoint, self._device)
 
     def wait(self, futures: list[Future]) -> list[Future]:
-        done = list(wait(futures, return_when=FIRST_COMPLETED).done)
-        if any(isinstance(future.exception(), BrokenProcessPool) for future in done):
+        return list(wait(futures, return_when=FIRST_COMPLETED).done)
+
+    def result(self, future: Future) -> Outcome:
+        try:
+            return future.result()
+        except BrokenProcessPool:
             raise ChildProcessError(
                 "a worker process was killed, perhaps for want of memory; with fewer workers each has more, and what "
                 "is finished is stored: the same command goes on"
-            )
-        return done
+            ) from None
 
 
 class _Dask:
@@ -127,10 +137,21 @@ class _Dask:
             except TimeoutError:
                 self._look_for_workers()
             except CancelledError:
-                raise ConnectionError(
-                    f"the Dask scheduler at {self._client.scheduler.address} is lost; "
-                    "start it again, and the same command goes on where it was"
-                ) from None
+                raise self._lost() from None
+
+    def result(self, future: Any) -> Outcome:
+        from distributed.comm import CommClosedError
+
+        try:
+            return future.result()
+        except (CancelledError, CommClosedError):  # results are still with the workers: fetching one may fail as well
+            raise self._lost() from None
+
+    def _lost(self) -> ConnectionError:
+        return ConnectionError(
+            f"the Dask scheduler at {self._client.scheduler.address} is lost; "
+            "start it again, and the same command goes on where it was"
+        )
 
     def _look_for_workers(self) -> None:
         """Without any the scheduler waits in silence; say so, once each time that it happens."""
