@@ -140,7 +140,7 @@ class _Dask:
                 raise self._lost() from None
 
     def result(self, future: Any) -> Outcome:
-        from distributed.comm import CommClosedError
+        from distributed.comm.core import CommClosedError
 
         try:
             return future.result()
