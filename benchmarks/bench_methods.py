@@ -223,10 +223,11 @@ def cifar_step(data: Pair, known: State, t: int) -> Row:
 
 
 def fast_form_is_as_written(data: Pair, known: State) -> None:
-    """Two steps with the scale matrices and without: the same effective weights."""
-    found = []
+    """Two steps with the scale matrices and without: the same effective weights. In double precision, as rounding
+    decides here and there which of two pixels is the larger one."""
+    data, known, found = (data[0].double(), data[1]), doubled(known), []
     for kind in (Moving, Explicit):
-        learner = started(CIFAR, SmallAlexNet().build(0), known)
+        learner = started(CIFAR, SmallAlexNet().build(0).double(), known)
         trusted = learner._trusted(data[0][:125], data[1][:125])
         assert all(len(chosen) == 2 for (chosen,) in trusted), "every layer was to have two trusted tasks"
         with learning(learner, data) as parameters:
@@ -239,7 +240,7 @@ def fast_form_is_as_written(data: Pair, known: State) -> None:
             found.append([layer.moving[0].effective().detach() for layer in learner.layers])
     moved = distance(found[0], (weight.flatten(1) for weight in layer_weights(known)))
     apart = distance(*found)
-    assert apart < 1e-3 * moved, f"the two forms differ by {apart:.1e} after weights have moved by {moved:.1e}"
+    assert apart < 1e-9 * moved, f"the two forms differ by {apart:.1e} after weights have moved by {moved:.1e}"
 
 
 def layer_weights(state: State) -> list[Tensor]:
