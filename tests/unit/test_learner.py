@@ -905,8 +905,9 @@ def test_whole_number_inputs():
     assert learner.tasks == ["0", "1", "2"]
 
 
-@pytest.mark.parametrize("method", [METHODS[1], METHODS[4]], ids=["trgp", "free"])
+@pytest.mark.parametrize("method", [METHODS[1], METHODS[3], METHODS[4]], ids=["trgp", "leaking", "free"])
 def test_an_own_loop_in_mixed_precision(method):
+    """Of the first task all is protected, also where the strongest directions of later ones are not."""
     learner = taught(type(method)(**vars(method) | {"threshold": Threshold(1.0)}), perceptron(), 2, rows=5)
     before = learner.outputs("task 0", data(0, 5)[0])
     inputs, labels = data(2, 5)

@@ -143,6 +143,9 @@ class Layer:
 
     def _linear(self, input: Tensor) -> Tensor:
         (moving,) = self.moving
+        if torch.is_autocast_enabled(input.device.type):  # coordinates rounded to a few bits would not protect
+            with torch.autocast(input.device.type, enabled=False):
+                return self._linear(input.to(self.module.weight.dtype))
         rows, outputs = input.numel() // input.shape[-1], len(self.module.weight)
         if rows > outputs and not moving.turned:
             return functional.linear(input, moving.effective(), self.module.bias)

@@ -213,9 +213,6 @@ class _RotatedLinear(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, inputs: Tensor, active: Tensor, moving: Moving) -> Tensor:
-        if torch.is_autocast_enabled(inputs.device.type):  # coordinates rounded to a few bits would not protect
-            with torch.autocast(inputs.device.type, enabled=False):
-                return _RotatedLinear.forward(ctx, inputs.to(active.dtype), active, moving)
         rotated = inputs if moving.rotation is None or moving.turned else inputs @ moving.rotation
         ctx.save_for_backward(rotated, active)
         ctx.moving = moving
