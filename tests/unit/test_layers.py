@@ -10,15 +10,9 @@ from torch.nn.utils import parametrizations, prune
 from ebbing.learn.layers import Block, Layer, find, standing, takes_inputs_alone, watching
 from ebbing.learn.methods import Gpm
 from ebbing.learn.motion import Change, Subspace
-from ebbing.learn.sequences import one_thread
 from ebbing.learn.subspaces import Growth
 
-
-@pytest.fixture(autouse=True)
-def _quietly():
-    """On one thread: inside operations as small as these, several only wait for each other on a busy machine."""
-    with one_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("quietly")
 
 
 def names(network, own=()):

@@ -18,17 +18,12 @@ from ebbing.learn.methods import Gpm, Trgp, TrgpPlus
 from ebbing.learn.motion import Change, Moving, Subspace, Trusted, complement
 from ebbing.learn.projection import Projection, Threshold
 from ebbing.learn.schedule import Schedule
-from ebbing.learn.sequences import one_thread
 
 CLOSE = 1e-11
 OUT, D, M = 5, 9, 6
 
 
-@pytest.fixture(autouse=True)
-def _quietly():
-    """On one thread: inside operations as small as these, several only wait for each other on a busy machine."""
-    with one_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("quietly")
 
 
 # The dense reference

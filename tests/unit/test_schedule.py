@@ -11,18 +11,13 @@ from ebbing.learn import schedule as schedule_module
 from ebbing.learn.methods import FineTuning, Trgp
 from ebbing.learn.projection import Threshold
 from ebbing.learn.schedule import Schedule, fit, loss_of
-from ebbing.learn.sequences import one_thread
 from ebbing.learn.tasks import Sample
 from ebbing.runs import Store
 
 SIZE, CLASSES = 12, 3
 
 
-@pytest.fixture(autouse=True)
-def _quietly():
-    """On one thread: inside operations as small as these, several only wait for each other on a busy machine."""
-    with one_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("quietly")
 
 
 def data(seed, rows=20):

@@ -8,17 +8,12 @@ import numpy as np
 import pytest
 import torch
 
-from ebbing.learn.sequences import one_thread
 from ebbing.learn.subspaces import Growth, first, spectrum, strongest, until_enough
 
 ALIKE = 1e-9
 
 
-@pytest.fixture(autouse=True)
-def _quietly():
-    """On one thread: inside operations as small as these, several only wait for each other on a busy machine."""
-    with one_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("quietly")
 
 
 def matrix(rows: int, columns: int, seed: int, rank: int | None = None) -> torch.Tensor:

@@ -7,18 +7,13 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ebbing.learn.sequences import one_thread
 from ebbing.learn.table1_networks import Dropout, Perceptron, SmallAlexNet
 
 Z = 4.0
 """Standard errors within which a share must lie: chance alone leaves them once in 16,000."""
 
 
-@pytest.fixture(autouse=True)
-def _quietly():
-    """On one thread: inside operations as small as these, several only wait for each other on a busy machine."""
-    with one_thread():
-        yield
+pytestmark = pytest.mark.usefixtures("quietly")
 
 
 def z_score(kept, share):

@@ -1,0 +1,106 @@
+"""Learners that protect nothing: fine-tuning, and a copy of the network for every task."""
+
+import copy
+from dataclasses import replace
+
+import pytest
+import torch
+from safetensors.torch import load, save
+from torch import nn
+from torch.nn import functional
+
+from ebbing.learn.methods import Copies, FineTuning
+from toys import SCHEDULE, assert_same, data, perceptron, taught
+
+pytestmark = pytest.mark.usefixtures("quietly")
+
+
+def test_fine_tuning_is_plain_gradient_descent(tmp_path):
+    learner, network = FineTuning(SCHEDULE).start(perceptron()), perceptron()
+    for task in range(2):
+        inputs, labels = data(task)
+        learner.learn(str(task), (inputs, labels), random=torch.Generator().manual_seed(task))
+        generator = torch.Generator().manual_seed(task)
+        steps = torch.optim.SGD(network.parameters(), 0.3)
+        for _ in range(4):
+            for rows in torch.randperm(24, generator=generator).split(6):
+                steps.zero_grad()
+                functional.cross_entropy(network(inputs[rows]), labels[rows]).backward()
+                steps.step()
+    assert_same(dict(learner.network.state_dict()), dict(network.state_dict()))
+    other = FineTuning(SCHEDULE).start(perceptron(1))
+    state = learner.state()
+    other.restore(load(save(state)))
+    then = copy.deepcopy(state)
+    for one in (learner, other):
+        one.learn("2", data(2))
+    assert_same(learner.state(), other.state())
+    assert_same(state, then)
+    learner.network.train()
+    assert torch.equal(learner.outputs("0", data(0)[0]), learner.outputs(None, data(0)[0]))
+    assert learner.network.training
+    with pytest.raises(ValueError, match="task 'x' is unknown: learnt are '0', '1', '2'"):
+        learner.outputs("x", data(0)[0])
+    with pytest.raises(ValueError, match="task '0' has been learnt already"):
+        learner.learn("0", data(0))
+    with pytest.raises(ValueError, match="no batches in epoch 2"):
+        learner.learn("3", (pair for pair in [data(3)]))
+
+
+def test_fine_tuning_is_asked_and_kept_as_the_others_are(tmp_path):
+    learner = FineTuning(SCHEDULE).start(perceptron())
+    learner.learn("a", data(0))
+    right = (learner.outputs("a", data(0)[0]).argmax(1) == data(0)[1]).double().mean()
+    assert learner.accuracy("a", data(0)) == pytest.approx(float(right), abs=1e-12)
+    with learner.answering("a") as network:
+        assert network is learner.network
+        assert not network.training
+    learner.save(tmp_path / "learner.safetensors")
+    other = FineTuning(SCHEDULE).start(perceptron(1))
+    other.load(tmp_path / "learner.safetensors")
+    assert_same(other.state(), learner.state())
+    with pytest.raises(ValueError, match="not the state of a learner with this network"):
+        FineTuning(SCHEDULE).start(nn.Linear(2, 2)).restore(learner.state())
+
+
+def test_fine_tuning_takes_validation_data_and_an_interruption_changes_nothing():
+    schedule = replace(SCHEDULE, patience=1, smallest=0.2)
+    learner = FineTuning(schedule).start(perceptron())
+    with pytest.raises(ValueError, match="patience=1: give validation data"):
+        learner.learn("a", data(0))
+    before = learner.state()
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learner.learn("a", data(0), validation=data(1), watch=interrupt)
+    assert_same(learner.state(), before)
+    learner.learn("a", data(0), validation=data(1))
+    assert learner.tasks == ["a"]
+
+
+def test_copies_answer_as_they_did_when_the_task_was_learnt(tmp_path):
+    learner = Copies(SCHEDULE).start(perceptron(norm=nn.BatchNorm1d(16)))
+    first = {}
+    for task in range(3):
+        learner.learn(str(task), data(task))
+        first[task] = learner.outputs(str(task), data(task)[0])
+    for task, outputs in first.items():
+        assert torch.equal(learner.outputs(str(task), data(task)[0]), outputs)
+    assert torch.equal(learner.outputs(None, data(2)[0]), first[2])
+    plain = taught(FineTuning(SCHEDULE), perceptron(norm=nn.BatchNorm1d(16)))
+    assert not torch.equal(plain.outputs("task 0", data(0)[0]), first[0])  # the same training, and forgotten
+
+    learner.save(tmp_path / "copies.safetensors")
+    other = Copies(SCHEDULE).start(perceptron(1, norm=nn.BatchNorm1d(16)))
+    other.load(tmp_path / "copies.safetensors")
+    for one in (learner, other):
+        one.learn("3", data(3))
+    assert_same(learner.state(), other.state())
+    assert torch.equal(other.outputs("0", data(0)[0]), first[0])
+    without = {name: value for name, value in learner.state().items() if name != "copy.1.0.weight"}
+    with pytest.raises(ValueError, match="a task has no whole copy of the network"):
+        other.restore(without)
+    with pytest.raises(ValueError, match=r"it is of \{'kind': 'FineTuning'\}, this one of \{'kind': 'Copies'\}"):
+        other.restore(plain.state())
