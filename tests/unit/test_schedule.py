@@ -1,5 +1,6 @@
 """Training on one task: the learning rate's fall against a restatement, the best values, checkpoints to the bit."""
 
+import contextlib
 from typing import Any
 
 import pytest
@@ -314,3 +315,21 @@ def test_a_damaged_checkpoint_is_as_good_as_none(monkeypatch, tmp_path):
     with pytest.warns(UserWarning, match="is damaged; its task will be learnt from the beginning"):
         parts.learn("b", sample(1), checkpoint=checkpoint)
     assert_same(parts.state(), whole.state())
+
+
+@pytest.mark.parametrize("other", [nn.Linear(SIZE, CLASSES, bias=False), nn.Linear(SIZE, CLASSES + 1)])
+def test_a_checkpoint_of_values_of_other_shapes_is_not_taken_up(monkeypatch, other):
+    """As another version of a method may have written it."""
+    monkeypatch.setattr(schedule_module, "CHECKPOINT_EVERY", -1.0)
+    checkpoint, schedule = Memory(), Schedule(epochs=3)
+    fit(schedule, other, other, list(other.parameters()), lambda: [data(0)], checkpoint=checkpoint)
+    results = []
+    for kept in (None, checkpoint):
+        torch.manual_seed(0)
+        module, seen = nn.Linear(SIZE, CLASSES), []
+        arguments = (schedule, module, module, list(module.parameters()), lambda: [data(0)])
+        with contextlib.nullcontext() if kept is None else pytest.warns(UserWarning, match="another version"):
+            fit(*arguments, checkpoint=kept, watch=lambda _, words, seen=seen: seen.append(words))
+        assert len(seen) == 3
+        results.append(dict(module.state_dict()))
+    assert_same(*results)

@@ -7,6 +7,7 @@ the learning rate is multiplied by `factor`; below `smallest` training ends; the
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Protocol
@@ -89,7 +90,7 @@ def fit(
 ) -> None:
     """Train the parameters, in place. `batches()` gives one epoch; `random` is what it shuffles with.
 
-    A checkpoint of another task is not taken up.
+    A checkpoint of another task, or of values of other shapes, is not taken up.
     """
     if schedule.patience is not None and validation is None:
         raise ValueError(f"patience={schedule.patience}: give validation data, or leave patience out")
@@ -99,7 +100,7 @@ def fit(
         """Running statistics move with the parameters; a module may replace its buffers at any time."""
         return [*parameters, *network.buffers()]
 
-    if checkpoint is not None and (saved := checkpoint.load()) is not None and state.is_of(saved):
+    if checkpoint is not None and (saved := checkpoint.load()) is not None and state.fits(saved, values()):
         state.restore(saved, values(), random)
     saved_at = time.monotonic()
     while state.epoch < schedule.epochs and (schedule.patience is None or state.rate >= schedule.smallest):
@@ -182,9 +183,18 @@ class _State:
         content |= {f"best.{i}": tensor.contiguous() for i, tensor in enumerate(self.best or [])}
         return content
 
-    def is_of(self, content: dict[str, Tensor]) -> bool:
-        """Whether a checkpoint is of this task; early ones do not say."""
-        return torch.equal(content.get("task", self.task), self.task)
+    def fits(self, content: dict[str, Tensor], values: list[Tensor]) -> bool:
+        """Whether a checkpoint is of this task (early ones do not say) and of these values (other versions differ)."""
+        if not torch.equal(content.get("task", self.task), self.task):
+            return False
+        kept = {name: tensor.shape for name, tensor in content.items() if name.startswith("now.")}
+        if kept == {f"now.{i}": value.shape for i, value in enumerate(values)}:
+            return True
+        warnings.warn(
+            "what is kept of this unfinished task is of another version or network; it is learnt from the beginning",
+            stacklevel=3,
+        )
+        return False
 
     def restore(self, content: dict[str, Tensor], values: list[Tensor], random: torch.Generator | None) -> None:
         epoch, rate, best_loss, waited = content["numbers"].tolist()
