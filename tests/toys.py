@@ -1,10 +1,19 @@
 """Small learners for the tests: networks, data and methods."""
 
+from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
+from ebbing.learn import (
+    FiveLayers,
+    Lesson,
+    Sample,
+    Sgd,
+    Training,
+)
 from ebbing.learn.methods import Gpm, Trgp, TrgpFree, TrgpPlus
 from ebbing.learn.projection import Threshold
 from ebbing.learn.schedule import Schedule
@@ -72,3 +81,37 @@ def taught(method, network, tasks=3, make=data, **options):
     for task in range(tasks):
         learner.learn(f"task {task}", make(task, **options))
     return learner
+
+
+# Tasks for the sequence engine
+
+
+@dataclass(frozen=True)
+class ToyTasks:
+    """A user's own tasks: random images, half of them brighter in a corner that depends on the task."""
+
+    images: int = 20
+    data: str = "toy"
+
+    @property
+    def identity(self) -> str:
+        return self.data
+
+    def sample(self, lesson: Lesson, seed: int) -> Sample:
+        random = np.random.default_rng([seed, *lesson.task.encode(), lesson.occurrence])
+        return Sample(*self._half(lesson, random), *self._half(lesson, random))
+
+    def _half(self, lesson: Lesson, random: np.random.Generator) -> tuple[torch.Tensor, torch.Tensor]:
+        labels = random.integers(0, 2, self.images)
+        images = random.random((self.images, 1, 28, 28), np.float32)
+        corner = sum(lesson.task.encode()) % 4
+        images[:, :, 14 * (corner // 2) :, 14 * (corner % 2) :] += labels[:, None, None, None]
+        return torch.from_numpy(images), torch.from_numpy(labels[:, None].astype(np.float32))
+
+
+TINY = FiveLayers(widths=(2, 3, 4, 5))
+TRAINING = Training(ToyTasks(), TINY, Sgd(epochs=2))
+
+
+def flat(network):
+    return torch.cat([parameter.detach().flatten() for parameter in network.parameters()])

@@ -143,6 +143,8 @@ def order(
     wanted = printing_order.parse_minimise(minimise)
     if plot is not None:
         picture_format(plot)
+    if front and (plot is not None or minimise != "forgetting"):
+        raise ValueError("--front shows all balances of forgetting and generalization: leave out --plot and --minimise")
     if front:
         with status_line("searching") as report:
             points = find_front(problem, seconds=seconds, seed=seed, progress=report)
@@ -330,7 +332,7 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
-    except ChildProcessError as error:
+    except (ArithmeticError, ChildProcessError) as error:  # training that diverged; a worker that was killed
         _fail(str(error), status=1)
     except OSError as error:  # a file that cannot be read is bad input; a full or broken disk is not
         _fail(str(error), status=1 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else 2)

@@ -104,13 +104,34 @@ def _json_cell(file: Path, row: int, column: int, cell: Any) -> float:
     return float(cell)
 
 
+def column_names(path: str | os.PathLike[str]) -> list[str]:
+    """The names of the columns in the header of a file that `read_matrix` can read; none where there is no header.
+
+    >>> import tempfile
+    >>> file = Path(tempfile.mkdtemp(), "accuracies.csv")
+    >>> _ = file.write_text(',"cats, large",dogs\\nafter cats,0.9,\\nafter dogs,0.6,0.8\\n')
+    >>> column_names(file)
+    ['cats, large', 'dogs']
+    """
+    file = Path(path)
+    if file.suffix.lower() not in (".csv", ".tsv"):
+        return []
+    header, _, skip = _table(file)
+    return header[skip:]
+
+
 def _csv(file: Path) -> NDArray[np.float64]:
+    header, body, skip = _table(file)
+    rows = [[_csv_cell(file, n, c, cell) for c, cell in enumerate(cells[skip:], 1 + skip)] for n, cells in body]
+    return _filled(file, rows, len(header) - skip)
+
+
+def _table(file: Path) -> tuple[list[str], list[Line], int]:
+    """The header, if any, the lines below it, and the number of columns that are names of rows."""
     lines = _lines(file)
     header = lines[0][1] if _has_header(file, lines) else []
     body = lines[1:] if header else lines
-    skip = int(_has_labels(file, header, body))
-    rows = [[_csv_cell(file, n, c, cell) for c, cell in enumerate(cells[skip:], 1 + skip)] for n, cells in body]
-    return _filled(file, rows, len(header) - skip)
+    return header, body, int(_has_labels(file, header, body))
 
 
 def _lines(file: Path) -> list[Line]:

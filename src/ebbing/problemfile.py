@@ -18,14 +18,13 @@ Optional: `norm` (length, for the first three), `initial` (the initial model, fo
 
 from __future__ import annotations
 
-import re
 import tomllib
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ebbing.matrixfile import read_matrix
+from ebbing.matrixfile import column_names, read_matrix
 from ebbing.problem import Problem
 
 _TRUTHS = ("orthogonal", "identical", "categories", "vectors", "gram", "distances")
@@ -124,20 +123,10 @@ def read_distances(path: str | Path) -> dict[str, Any]:
     """
     matrix = read_matrix(path)
     content: dict[str, Any] = {"distances": matrix.tolist()}
-    if Path(path).suffix.lower() in (".csv", ".tsv"):
-        with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            header = [cell.strip() for cell in re.split(r"[,;\t]", file.readline().strip())][-matrix.shape[1] :]
-        if all(header) and not any(_is_number(cell) for cell in header):
-            content["names"] = [cell.strip('"') for cell in header]
+    names = column_names(path)
+    if len(names) == matrix.shape[1] and all(names):
+        content["names"] = names
     return content
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def parse_tasks(text: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ stops where it is told to, so that the signal comes at that very moment.
 """
 
 import json
+import multiprocessing
 import os
 import re
 import secrets
@@ -12,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
@@ -49,6 +50,10 @@ class Toy:
     def sample(self, lesson: Lesson, seed: int) -> Sample:
         if lesson.task == "deadly" and os.environ.get("DEADLY"):
             os.kill(os.getpid(), signal.SIGKILL)
+        if lesson.task == "endless":
+            time.sleep(600)
+        if lesson.task == "wrong":
+            raise ValueError("no such data")
         random = np.random.default_rng([seed, *lesson.task.encode(), lesson.occurrence])
         images = torch.from_numpy(random.random((2, 20, 1, 28, 28), np.float32))
         labels = torch.from_numpy(random.integers(0, 2, (2, 20, 1)).astype(np.float32))
@@ -545,6 +550,41 @@ def test_a_lost_process_ends_the_run_but_costs_no_more(store, request, monkeypat
     trained = request.getfixturevalue("trained")
     execute(TRAINING, nodes, store)
     assert trained == [(0, "a#0", "deadly#0")]
+
+
+def test_an_error_does_not_wait_for_the_other_workers(store):
+    nodes = [replace(node, tested=lessons(["a"])) for node in tree([("endless",), ("wrong",)], 0)]
+    with pytest.raises(ValueError, match="no such data"):
+        execute(TRAINING, nodes, store, workers=2)
+    for child in multiprocessing.active_children():
+        child.join(60)
+        assert not child.is_alive()
+
+
+def test_what_finished_beside_an_error_is_stored(store, monkeypatch):
+    class Together:
+        """Trains all it is given before it says so; of tasks called b nothing comes."""
+
+        def submit(self, node, parent, checkpoint):
+            return node, parent
+
+        def wait(self, futures):
+            return futures
+
+        def result(self, future):
+            node, parent = future
+            if node.path and node.path[-1].task == "b":
+                raise RuntimeError("something broke")
+            return pools.train(TRAINING, node, parent)
+
+    @contextmanager
+    def pool(*_):
+        yield Together()
+
+    monkeypatch.setattr(sys.modules["ebbing.runs.execute"], "pool", pool)
+    with pytest.raises(RuntimeError, match="something broke"):
+        execute(TRAINING, tree([("b", "a"), ("a",), ("c",)], 0), store)
+    assert sorted(entry.about["path"] for entry in store.entries()) == [[], ["a#0"], ["c#0"]]
 
 
 # Killed

@@ -11,7 +11,7 @@ from ebbing.learn.methods import FineTuning, Gpm, Trgp
 from ebbing.learn.projection import Threshold
 from ebbing.learn.schedule import Schedule
 from ebbing.learn.tasks import Sample
-from toys import METHODS, SCHEDULE, SIZE, assert_same, data, perceptron, settings, taught
+from toys import CLASSES, METHODS, SCHEDULE, SIZE, assert_same, data, perceptron, settings, taught
 
 pytestmark = pytest.mark.usefixtures("quietly")
 
@@ -193,3 +193,13 @@ def test_data_in_other_forms_are_refused_with_the_way_out(given, message, method
     with pytest.raises(ValueError, match=message):
         learner.learn("a", given(*data(0)))
     assert learner.tasks == []
+
+
+@pytest.mark.parametrize("patience", [None, 1])
+def test_a_last_batch_of_one_example_does_not_stop_a_norm(patience):
+    norm = nn.BatchNorm1d(16, track_running_stats=False)
+    schedule = Schedule(0.1, epochs=2, batch_size=6, test_batch_size=6, patience=patience)
+    learner = Trgp(**settings(schedule=schedule)).start(perceptron(norm=norm))
+    learner.learn("a", data(0, 25), validation=None if patience is None else data(1, 13))
+    assert learner.outputs("a", data(0, 7)[0]).shape == (7, CLASSES)
+    assert 0 <= learner.accuracy("a", data(0, 19)) <= 1

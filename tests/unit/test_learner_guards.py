@@ -125,9 +125,12 @@ def test_weights_changed_behind_the_learners_back_are_refused(method):
 
 def test_a_layer_with_a_forward_of_its_own_is_refused():
     network: Any = perceptron()
-    network[4].forward = lambda x: x @ network[4].weight.T
-    with pytest.raises(ValueError, match="layer '4' has a forward of its own"):
-        Gpm(**settings()).start(network).learn("a", data(0))
+    network[4].forward = forward = lambda x: x @ network[4].weight.T
+    learner = Gpm(**settings()).start(network)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="layer '4' has a forward of its own"):
+            learner.learn("a", data(0))
+        assert network[4].forward is forward
 
 
 def test_other_refusals():

@@ -5,7 +5,7 @@ from itertools import pairwise, permutations
 import numpy as np
 import pytest
 
-from ebbing.order import best_order, front, random_orders, stakes, unequal, unequal_kernels, worst_order
+from ebbing.order import best_order, comparison, front, random_orders, stakes, unequal, unequal_kernels, worst_order
 from ebbing.order.objective import Objective
 from ebbing.problem import Problem
 from ebbing.theory import expect
@@ -189,3 +189,36 @@ def test_problems_without_an_answer_are_refused():
         best_order(Problem.orthogonal(T=1, n=5, p=10))
     with pytest.raises(ValueError, match="infinite"):
         best_order(Problem.orthogonal(T=3, n=9, p=10, sigma=0.1))
+
+
+@pytest.mark.parametrize(
+    "problem",
+    [
+        Problem.from_vectors(np.random.default_rng(0).standard_normal((30, 5)), n=50, p=100),
+        Problem.from_vectors(np.random.default_rng(0).standard_normal((14, 5)), n=50, p=100),
+        Problem.from_vectors(np.random.default_rng(0).standard_normal((11, 5)), n=range(40, 51), p=100),
+    ],
+    ids=["local search", "proof", "unequal"],
+)
+def test_ctrl_c_ends_the_whole_search(problem, monkeypatch):
+    told, given = [], {}
+
+    def interrupt(words):
+        told.append(words)
+        if words.startswith("best"):
+            raise KeyboardInterrupt
+
+    def worst(problem, minimise, **settings):
+        given.update(settings)
+        return worst_order(problem, minimise, **settings)
+
+    monkeypatch.setattr(comparison, "worst_order", worst)
+    found = stakes(problem, seconds=3600.0, progress=interrupt)
+    assert sum(words.startswith("best") for words in told) == 1  # no other search has begun
+    assert given["seconds"] <= 1.0
+    assert found.plan.interrupted
+    assert not found.plan.proved
+    assert found.plan.lower_bound <= found.plan.value <= found.given + 1e-12
+    points = front(problem, seconds=3600.0, progress=interrupt)
+    assert 1 <= len(points) <= 2
+    assert not points.complete

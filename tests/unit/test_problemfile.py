@@ -9,7 +9,7 @@ import pytest
 import ebbing
 from ebbing import expect
 from ebbing.problem import Problem
-from ebbing.problemfile import parse_numbers, parse_problem, parse_tasks, read_problem
+from ebbing.problemfile import parse_numbers, parse_problem, parse_tasks, read_distances, read_problem
 
 HEAD = "p = 100\nn = 50\nsigma = 0.3\n"
 
@@ -249,3 +249,21 @@ def test_no_numbers(text):
 def test_infinite_numbers_are_left_to_the_problem(text):
     with pytest.raises(ValueError, match=r"n = .*finite"):
         parse_problem({"p": 100, "n": parse_numbers("n", text), "orthogonal": 2})
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ('"cats, large",dogs\n0,1.5\n1.5,0\n', ["cats, large", "dogs"]),
+        ("\ncats,dogs\n0,1.5\n1.5,0\n", ["cats", "dogs"]),
+        ("task;cats;dogs\ncats;0;1\ndogs;1;0\n", ["cats", "dogs"]),
+        ("cats,0,1.5\ndogs,1.5,0\n", None),
+        ("0,1.5\n1.5,0\n", None),
+    ],
+)
+def test_names_of_distances(tmp_path, text, names):
+    file = tmp_path / "distances.csv"
+    file.write_text(text)
+    found = read_distances(file)
+    assert np.shape(found["distances"]) == (2, 2)
+    assert found.get("names") == names

@@ -72,6 +72,15 @@ def rows(images: np.ndarray, whole: np.ndarray) -> list[int]:
 
 
 @pytest.mark.parametrize("name", STREAMS)
+def test_what_is_tested_can_be_had_alone(name):
+    for task in SMALL[name].names[:3]:
+        inputs, labels = SMALL[name].tested(Lesson(task, 0), 1)
+        whole = sample(SMALL[name], task, 1)
+        assert torch.equal(inputs, whole["test_inputs"])
+        assert torch.equal(labels, whole["test_labels"])
+
+
+@pytest.mark.parametrize("name", STREAMS)
 def test_a_stream_is_what_it_says(name):
     stream: Stream = SMALL[name]
     assert type(stream) is STREAMS[name]

@@ -70,3 +70,27 @@ def test_inputs_are_not_turned_if_more_happens_to_them(monkeypatch, make, own):
     one, other, taken = with_and_without(monkeypatch, method, make)
     assert taken == [False] * SCHEDULE.epochs
     assert_same(one.state(), other.state())
+
+
+class Choosy(nn.Module):
+    """Inputs have a length that it checks, and no gradient tells so."""
+
+    def __init__(self, how) -> None:
+        super().__init__()
+        self.layers, self.how = perceptron(), how
+
+    def forward(self, x):
+        if self.how == "refuses" and float(x.detach()[:, 0].abs().max()) > 0:
+            raise ValueError("the first input is 0")
+        return self.layers(x) + (float(x.detach()[0, 1]) if self.how == "adds" else 0.0)
+
+
+@pytest.mark.parametrize("how", ["refuses", "adds"])
+def test_inputs_are_not_turned_if_the_network_looks_at_them(how):
+    torch.manual_seed(0)
+    learner, taken = Trgp(**settings(), nearness=0.1).start(Choosy(how)), []
+    for task in range(2):
+        inputs, labels = data(task)
+        inputs[:, 0], inputs[:, 1] = 0.0, 3.0
+        learner.learn(str(task), (inputs, labels), watch=lambda *_: taken.append(learner.layers[0].moving[0].turned))
+    assert taken == [False] * 2 * SCHEDULE.epochs

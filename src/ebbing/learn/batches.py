@@ -30,13 +30,25 @@ def batches_of(
 
     def epoch() -> Iterable[Pair]:
         if random is None:
-            return _sent(zip(inputs.split(size), labels.split(size), strict=True), device)
+            return _sent(zip(in_batches(inputs, size), in_batches(labels, size), strict=True), device)
         order = torch.randperm(len(inputs), generator=random)
         # One copy of everything in the new order costs less than gathering every batch.
         shuffled = inputs.index_select(0, order.to(inputs.device)), labels.index_select(0, order.to(labels.device))
-        return _sent(zip(*(part.split(size) for part in shuffled), strict=True), device)
+        return _sent(zip(*(in_batches(part, size) for part in shuffled), strict=True), device)
 
     return epoch
+
+
+def in_batches(values: Tensor, size: int) -> tuple[Tensor, ...]:
+    """Batches of a size. A last one of a single example joins the one before: its statistics normalize nothing.
+
+    >>> [len(batch) for batch in in_batches(torch.zeros(9), 4)]
+    [4, 5]
+    """
+    batches = values.split(size)
+    if len(batches) > 1 and len(batches[-1]) == 1 < size:
+        return *batches[:-2], values[-size - 1 :]
+    return batches
 
 
 def _sent(batches: Iterable[Pair], device: torch.device) -> Iterator[Pair]:

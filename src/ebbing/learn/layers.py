@@ -138,8 +138,9 @@ class Layer:
 
     def stop(self) -> None:
         """Leave motion, with the module as it was before."""
+        if self.moving:  # else a forward is not ours
+            self.module.__dict__.pop("forward", None)
         self.moving = []
-        self.module.__dict__.pop("forward", None)
 
     def _linear(self, input: Tensor) -> Tensor:
         (moving,) = self.moving

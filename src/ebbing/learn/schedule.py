@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ebbing.learn.batches import in_batches
 from ebbing.validate import count
 
 CHECKPOINT_EVERY = 20.0
@@ -217,6 +218,6 @@ def _loss(
 ) -> float:
     network.eval()
     total = 0.0
-    for inputs, labels in zip(*(part.split(schedule.test_batch_size) for part in data), strict=True):
+    for inputs, labels in zip(*(in_batches(part, schedule.test_batch_size) for part in data), strict=True):
         total += float(loss_of(forward(inputs), labels)) * len(inputs)
     return total / len(data[0])

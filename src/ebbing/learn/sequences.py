@@ -22,6 +22,7 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
+from ebbing.learn.batches import Pair, modes_kept
 from ebbing.learn.methods import Sgd
 from ebbing.learn.network import FiveLayers
 from ebbing.learn.schedule import Checkpoint, Watch
@@ -174,8 +175,8 @@ def train(
             fit = _error(learner, node.path[-1], sample.train_inputs, sample.train_labels)
         errors = {}
         for lesson in node.tested:
-            sample = training.tasks.sample(lesson, node.seed).to(device)
-            errors[str(lesson)] = _error(learner, lesson, sample.test_inputs, sample.test_labels)
+            inputs, labels = _tested(training.tasks, lesson, node.seed)
+            errors[str(lesson)] = _error(learner, lesson, inputs.to(device), labels.to(device))
         return Outcome(errors, fit, save(learner.state()))
 
 
@@ -243,6 +244,14 @@ def _learn(
         learner.learn(str(path[-1]), sample, random=random, checkpoint=checkpoint, watch=watch)
 
 
+def _tested(tasks: Tasks, lesson: Lesson, seed: int) -> Pair:
+    """The half of a sample to be tested on, without making the rest where that can be done."""
+    if (tested := getattr(tasks, "tested", None)) is not None:
+        return tested(lesson, seed)
+    sample = tasks.sample(lesson, seed)
+    return sample.test_inputs, sample.test_labels
+
+
 def _error(learner: Learner, lesson: Lesson, inputs: Tensor, labels: Tensor) -> float:
     task = str(lesson) if str(lesson) in learner.tasks else None
     return error(learner.outputs(task, inputs), labels)
@@ -261,8 +270,8 @@ class _Plain:
         self.method.learn(self.network, data, random)
 
     def outputs(self, task: str | None, inputs: Tensor) -> Tensor:
-        with torch.no_grad():
-            return self.network(inputs)
+        with modes_kept(self.network), torch.no_grad():
+            return self.network.eval()(inputs)
 
     def state(self) -> dict[str, Tensor]:
         values = self.network.state_dict()  # of which several may be in the same memory

@@ -79,16 +79,23 @@ class _Images(ABC):
         """The task's images and their classes."""
         task, data = self._place(lesson.task), self._data()
         choice = self._choice(data, task, _seed(seed))
-
-        def part(images: Images, labels: Labels, rows: Rows) -> tuple[torch.Tensor, torch.Tensor]:
-            classes = labels[rows].astype(np.int64) - self._first(task)
-            return self._inputs(images[rows], task, seed), torch.from_numpy(classes)
-
-        train = part(data.train_images, data.train_labels, choice.train)
-        test = part(data.test_images, data.test_labels, choice.test)
+        train = self._part(data.train_images, data.train_labels, choice.train, task, seed)
+        test = self._part(data.test_images, data.test_labels, choice.test, task, seed)
         if not len(choice.validation):
             return Sample(*train, *test)
-        return Sample(*train, *test, *part(data.train_images, data.train_labels, choice.validation))
+        return Sample(*train, *test, *self._part(data.train_images, data.train_labels, choice.validation, task, seed))
+
+    def tested(self, lesson: Lesson, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """What `sample` has to be tested on: of Permuted MNIST, a seventh of the work."""
+        task, data = self._place(lesson.task), self._data()
+        choice = self._choice(data, task, _seed(seed))
+        return self._part(data.test_images, data.test_labels, choice.test, task, seed)
+
+    def _part(
+        self, images: Images, labels: Labels, rows: Rows, task: int, seed: int
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        classes = labels[rows].astype(np.int64) - self._first(task)
+        return self._inputs(images[rows], task, seed), torch.from_numpy(classes)
 
     def check(self, task: str) -> None:
         """Refuse what is no task of this stream."""

@@ -59,7 +59,8 @@ class Tasks(Protocol):
     """Where samples come from. `identity` stands for all the data behind them: it enters the key of every result.
 
     If there is a method `check(task)` as well, it is called for every task before anything is trained, and raises a
-    ValueError for a name that it does not know.
+    ValueError for a name that it does not know. If there is a method `tested(lesson, seed)`, it gives what `sample` has
+    to be tested on, inputs and labels, and spares making the rest.
     """
 
     @property

@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from ebbing.learn.batches import Data, Pair, batches_of, forward_for, modes_kept, pair_of, validation_of
+from ebbing.learn.batches import Data, Pair, batches_of, forward_for, in_batches, modes_kept, pair_of, validation_of
 from ebbing.learn.schedule import Schedule
 from ebbing.learn.tasks import Sample
 
@@ -39,7 +39,7 @@ class Taught:
         number = None if task is None else self._number(task)
         forward = forward_for(self.network, len(self.tasks) if number is None else number)
         with self._as(number), torch.no_grad():
-            return torch.cat([forward(self._here(part)) for part in inputs.split(self.schedule.test_batch_size)])
+            return torch.cat([forward(self._here(x)) for x in in_batches(inputs, self.schedule.test_batch_size)])
 
     def accuracy(self, task: str, data: Data) -> float:
         """Share of a task's examples that are classified rightly; of a `Sample`, those to be tested on."""

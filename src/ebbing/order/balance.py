@@ -49,9 +49,12 @@ def front(problem: Problem, *, seconds: float = 60.0, seed: int = 0, progress: P
     deadline = time.monotonic() + seconds
 
     def solve(f: float, g: float) -> FrontPoint:
+        nonlocal deadline
         left = max(0.5, deadline - time.monotonic())
         weights = {"forgetting": f, "generalization": g}
         plan = best_order(problem, weights, seconds=left / 3, seed=seed, progress=progress)
+        if plan.interrupted:  # Ctrl-C ends the whole search
+            deadline = time.monotonic()
         e = expect(plan.reordered)
         return FrontPoint(plan.order, e.forgetting, e.generalization, plan.proved)
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ebbing.order import exact, heuristic, unequal
 from ebbing.order.bounds import convex_bound
 from ebbing.order.objective import Minimise, Objective
-from ebbing.order.plan import PROVABLE_STATES, Plan, Progress, best_order, certified, coolings, states
+from ebbing.order.plan import PROVABLE_STATES, SOON, Plan, Progress, best_order, certified, coolings, states
 from ebbing.problem import Problem
 
 
@@ -105,6 +105,7 @@ def stakes(
     True
     """
     plan = best_order(problem, minimise, seconds=0.8 * seconds, seed=seed, progress=progress)
-    worst = worst_order(problem, minimise, seconds=0.2 * seconds, seed=seed)
+    left = min(SOON, 0.2 * seconds) if plan.interrupted else 0.2 * seconds
+    worst = worst_order(problem, minimise, seconds=left, seed=seed)
     given = Objective.of(problem, minimise).value(range(problem.T))
     return Stakes(plan, worst, given, random_orders(problem, minimise, seed=seed))

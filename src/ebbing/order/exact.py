@@ -55,6 +55,7 @@ class Proof:
     proved: bool  # no order is better by more than `tolerance`
     tolerance: float
     prefixes: int  # how many the search kept
+    interrupted: bool = False  # by Ctrl-C
 
 
 @dataclass(frozen=True)
@@ -113,8 +114,10 @@ def prove(
     """
     deadline = time.monotonic() + seconds
     types, tolerance = Types.of(problem), problem.tolerance
+    interrupted = False
     if incumbent is None:
-        incumbent = search(problem, seed=0, rounds=1 + problem.T**4 // _ROUNDS, seconds=seconds / 10).order
+        found = search(problem, seed=0, rounds=1 + problem.T**4 // _ROUNDS, seconds=seconds / 10)
+        incumbent, interrupted = found.order, found.interrupted
     order = np.asarray(incumbent, dtype=np.intp)
     value = problem.value(order)
     rules = _Rules(np.full(len(types.count), -1, dtype=np.int64), None, _DOMINANCE * tolerance, deadline)
@@ -123,9 +126,9 @@ def prove(
         rules = rules._replace(earlier=earlier, weight=_weights(earlier) if types.reversible else None)
     stack, kept = [_root(types, rules)], 0
     try:
-        if problem.T >= _BOTH_ENDS and not types.reversible:
+        if problem.T >= _BOTH_ENDS and not types.reversible and not interrupted:
             types, stack = _shorter_way(types, stack, rules, value - types.offset - 0.5 * tolerance)
-        while stack and time.monotonic() < deadline:
+        while stack and time.monotonic() < deadline and not interrupted:
             if progress:
                 progress(Proof(order, value, _open_bound(stack, types, value), False, tolerance, kept))
             prune = value - types.offset - 0.5 * tolerance
@@ -138,12 +141,12 @@ def prove(
                     order, value = candidate, problem.value(candidate)
             stack = stack[:-1] + (_split(children) if children.j < problem.T else [])  # one step: Ctrl-C loses nothing
     except KeyboardInterrupt:
-        pass
+        interrupted = True
     value = problem.value(order)
     below = _open_bound(stack, types, value) if stack else value
     if below == -inf:  # not even the first layer is done
         below = min(value, convex_bound(problem, steps=5).value)
-    return Proof(order, value, below, not stack, tolerance, kept)
+    return Proof(order, value, below, not stack, tolerance, kept, interrupted)
 
 
 def ties(problem: Assignment, value: float, *, cap: int = 1000, seconds: float = inf) -> Ties:

@@ -42,6 +42,7 @@ class Found:
     order: Order  # (T,)
     value: float
     rounds: int  # of shaking and descending
+    interrupted: bool = False  # by Ctrl-C
 
 
 def search(
@@ -72,7 +73,7 @@ def search(
         return best
     tasks = _embed(problem)
     chunk = max(1, int(_SLICE_WORK / (100 * T * (1 + tasks.alpha.shape[1]))))
-    done, episode = 0, 0
+    done, episode, interrupted = 0, 0, False
     try:
         while done < rounds and time.monotonic() < deadline:
             if episode:
@@ -90,8 +91,8 @@ def search(
                     progress(Found(best.order, best.value, done))
             episode += 1
     except KeyboardInterrupt:
-        pass
-    return Found(best.order, best.value, done)
+        interrupted = True
+    return Found(best.order, best.value, done, interrupted)
 
 
 class _Tasks(NamedTuple):

@@ -37,6 +37,8 @@ PROVABLE_STATES = 2**20
 """Sets of learnt tasks (identical tasks counted together) up to which a proof is tried: 20 different tasks."""
 _PROVABLE_UNEQUAL = 14
 """Tasks up to which a proof is tried when they differ in n or sigma."""
+SOON = 1.0
+"""Seconds that whatever comes after Ctrl-C may take, to end with a bound."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +62,7 @@ class Plan:
     how: str
     minimise: Minimise
     worst: bool = False  # whether the largest value was looked for
+    interrupted: bool = False  # whether Ctrl-C ended the search
 
     @cached_property
     def ties(self) -> int | None:
@@ -158,8 +161,9 @@ def _equal(objective: Objective, seconds: float, seed: int, progress: Progress |
             seconds=0.8 * seconds,
             progress=progress and (lambda f: progress(f"best so far {f.value + constant:.6g} after {f.rounds} rounds")),
         )
-        bound = convex_bound(assignment, seconds=0.2 * seconds).value + constant
-        return certified(objective, found.order, bound, assignment.tolerance, "local search, convex lower bound")
+        left = min(SOON, 0.2 * seconds) if found.interrupted else 0.2 * seconds
+        bound, how = convex_bound(assignment, seconds=left).value + constant, "local search, convex lower bound"
+        return certified(objective, found.order, bound, assignment.tolerance, how, interrupted=found.interrupted)
     proof = exact.prove(
         assignment,
         seconds=seconds,
@@ -167,8 +171,9 @@ def _equal(objective: Objective, seconds: float, seed: int, progress: Progress |
         and (lambda p: progress(f"best {p.value + constant:.6g}, no order below {p.lower_bound + constant:.6g}")),
     )
     if not proof.proved:
-        how = "branch and bound, out of time"
-        return certified(objective, proof.order, proof.lower_bound + constant, proof.tolerance, how)
+        how = f"branch and bound, {'interrupted' if proof.interrupted else 'out of time'}"
+        bound = proof.lower_bound + constant
+        return certified(objective, proof.order, bound, proof.tolerance, how, interrupted=proof.interrupted)
     return certified(objective, proof.order, None, proof.tolerance, "branch and bound")
 
 
@@ -182,8 +187,9 @@ def _unequal(objective: Objective, seconds: float, seed: int, progress: Progress
         seconds=seconds * (0.3 if T <= _PROVABLE_UNEQUAL else 1.0),
         progress=progress and (lambda f: progress(f"best so far {f.value:.6g} after {f.rounds} coolings")),
     )
-    if T > _PROVABLE_UNEQUAL:
-        return certified(objective, found.order, unequal.lower_bound(recursion), recursion.tolerance, "annealing")
+    if T > _PROVABLE_UNEQUAL or found.interrupted:
+        bound = unequal.lower_bound(recursion)
+        return certified(objective, found.order, bound, recursion.tolerance, "annealing", interrupted=found.interrupted)
     proof = unequal.prove(
         recursion,
         found.order,
@@ -191,7 +197,8 @@ def _unequal(objective: Objective, seconds: float, seed: int, progress: Progress
         progress=progress and (lambda p: progress(f"best {p.value:.6g}, no order below {p.lower_bound:.6g}")),
     )
     bound = None if proof.proved else proof.lower_bound
-    return certified(objective, proof.order, bound, proof.tolerance, "depth-first search over the expectation")
+    how = "depth-first search over the expectation"
+    return certified(objective, proof.order, bound, proof.tolerance, how, interrupted=proof.interrupted)
 
 
 def certified(
@@ -202,12 +209,14 @@ def certified(
     how: str,
     *,
     worst: bool = False,
+    interrupted: bool = False,
 ) -> Plan:
     """The plan with its value by `expect` itself, whatever the search computed; no bound means proved."""
     index = _as_given(objective.problem, np.asarray(order))
     value = objective.value(index)
     lower_bound = value if bound is None else bound
-    return Plan(objective.problem, index, value, lower_bound, bound is None, tolerance, how, objective.minimise, worst)
+    proved, minimise = bound is None, objective.minimise
+    return Plan(objective.problem, index, value, lower_bound, proved, tolerance, how, minimise, worst, interrupted)
 
 
 @lru_cache(maxsize=8)  # a problem never changes

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import numpy as np
@@ -141,7 +141,7 @@ def prove(
     state = (rows, learnt, bounds, prefix, following, np.zeros(T, dtype=np.bool_))
     depth, kept = 0, 0
     by_error, twins = generalization_order(problem).astype(np.int64), _twins(problem)
-    bound = bounds[0]
+    bound, interrupted = bounds[0], False
     try:
         while depth >= 0 and score[0] - tolerance > bounds[0] and time.monotonic() < deadline:
             depth, nodes = depth_first(
@@ -154,10 +154,11 @@ def prove(
             if progress:
                 progress(Proof(best.copy(), float(score[0]), float(min(bound, score[0])), False, tolerance, kept))
     except KeyboardInterrupt:
-        pass
+        interrupted = True
     proved = depth < 0 or score[0] - tolerance <= bounds[0]
     value = float(score[0])
-    return Proof(best.astype(np.intp), value, value if proved else float(min(bound, value)), proved, tolerance, kept)
+    lower = value if proved else float(min(bound, value))
+    return Proof(best.astype(np.intp), value, lower, proved, tolerance, kept, interrupted)
 
 
 def search(
@@ -207,7 +208,7 @@ def search(
             if time.monotonic() > deadline:
                 break
     except KeyboardInterrupt:
-        pass
+        return replace(best, interrupted=True)
     return best
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from scipy import stats
 
 from ebbing import metrics
+from ebbing.data import DataError
 from ebbing.learn import Training
 from ebbing.learn.presets import AnyStream, MethodName, preset
 from ebbing.paper.record import provenance
@@ -177,10 +178,15 @@ def run(
     progress: Callable[[float], None] | None = None,
     stored_only: bool = False,
 ) -> Result:
-    """Train what is missing (or, stored_only, nothing) and gather everything."""
+    """Train what is missing (or, stored_only, nothing) and gather everything.
+
+    Data that cannot be had are an error before anything is trained; stored_only, what needs them is left empty.
+    """
     began = time.monotonic()
-    wanted = [(protocol, name) for protocol in study.protocols for name in protocol.names]
-    runs: dict[tuple[str, str], list[StreamRun]] = {}
+    wanted = [
+        (protocol, name) for protocol in study.protocols if _has_data(protocol, stored_only) for name in protocol.names
+    ]
+    runs: dict[tuple[str, str], list[StreamRun]] = {(p.name, name): [] for p in study.protocols for name in p.names}
     for i, (protocol, name) in enumerate(wanted):
 
         def report(part: float, words: str, i: int = i) -> None:
@@ -197,6 +203,15 @@ def run(
             stored_only=stored_only,
         )
     return Result(study, runs, provenance(study, time.monotonic() - began))
+
+
+def _has_data(protocol: Protocol, stored_only: bool) -> bool:
+    try:
+        return bool(protocol.stream.identity)
+    except DataError:
+        if not stored_only:
+            raise
+        return False
 
 
 def spread(values: Sequence[float] | Array) -> str:

@@ -38,6 +38,8 @@ def _row(result: Result, protocol: Protocol, name: str) -> list[str]:
     accuracy, transfer = result.accuracy(protocol, name), result.transfer(protocol, name)
     unfinished = [run for run in result.runs[protocol.name, name] if not run.finished]
     note = f"; not finished: {_progress(unfinished)}" if unfinished else ""
+    if not result.runs[protocol.name, name]:
+        return [name, "unknown: results are found by their data, and these are not here", "", "", *paper]
     if not len(accuracy):
         return [name, f"not finished: {_progress(unfinished)}", "", "", *paper]
     memory = result.memory(protocol, name)

@@ -92,8 +92,17 @@ class Execution:
                 parent = self.weights.get((node.seed, node.path[:-1])) if node.path else None
                 self._forget_parent(node, waiting)
                 running[trainers.submit(node, parent, self.store.checkpoint(self.keys[place]))] = place
+            faults = []
             for future in trainers.wait(list(running)):
-                self._take(running.pop(future), trainers.result(future))
+                place = running.pop(future)
+                try:
+                    outcome = trainers.result(future)
+                except Exception as fault:  # what others have finished meanwhile is stored all the same
+                    faults.append(fault)
+                    continue
+                self._take(place, outcome)
+            if faults:
+                raise faults[0]
 
     def _ready(self, place: tuple[int, Path]) -> bool:
         seed, path = place

@@ -86,6 +86,12 @@ class _Here:
         return future.result()
 
 
+_KILLED = (
+    "a worker process was killed, perhaps for want of memory; with fewer workers each has more, and what is finished "
+    "is stored: the same command goes on"
+)
+
+
 class _Processes:
     """Local worker processes. Each is given the training when it starts."""
 
@@ -102,10 +108,7 @@ class _Processes:
         try:
             return future.result()
         except BrokenProcessPool:
-            raise ChildProcessError(
-                "a worker process was killed, perhaps for want of memory; with fewer workers each has more, and what "
-                "is finished is stored: the same command goes on"
-            ) from None
+            raise ChildProcessError(_KILLED) from None
 
 
 class _Dask:
@@ -140,10 +143,13 @@ class _Dask:
                 raise self._lost() from None
 
     def result(self, future: Any) -> Outcome:
+        from distributed import KilledWorker
         from distributed.comm.core import CommClosedError
 
         try:
             return future.result()
+        except KilledWorker:
+            raise ChildProcessError(_KILLED) from None
         except (CancelledError, CommClosedError):  # results are still with the workers: fetching one may fail as well
             raise self._lost() from None
 
@@ -181,6 +187,11 @@ def pool(training: Training, where: Where, watch: Watch | None = None) -> Iterat
         processes = ProcessPoolExecutor(where.workers, context, initializer=_begin, initargs=(_packed(training),))
         try:
             yield _Processes(processes, where.device)
+        except BaseException:
+            # Python waits for its workers before it ends, and a task may take an hour; checkpoints have what is done.
+            for process in list((processes._processes or {}).values()):
+                process.terminate()
+            raise
         finally:
             processes.shutdown(wait=False, cancel_futures=True)
 

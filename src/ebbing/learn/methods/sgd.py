@@ -17,6 +17,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+from ebbing.learn.schedule import loss_of
 from ebbing.learn.tasks import Sample
 from ebbing.validate import count
 
@@ -46,7 +47,10 @@ class Sgd:
     def learn(self, network: nn.Module, sample: Sample, random: torch.Generator) -> None:
         """Train the network on the sample, in place."""
         inputs, labels = sample.train_inputs, sample.train_labels
-        parameters = list(network.parameters())
+        if self.loss == "squared" and not labels.is_floating_point():
+            raise ValueError("loss='squared' is for labels between 0 and 1; for classes give 'cross-entropy'")
+        parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
+        network.train()
         size = len(inputs) if self.batch_size is None else min(self.batch_size, len(inputs))
         for _ in range(self.epochs):
             if size == len(inputs):
@@ -60,10 +64,11 @@ class Sgd:
     ) -> None:
         logits = network(inputs)
         if self.loss == "cross-entropy":
-            loss = functional.binary_cross_entropy_with_logits(logits, labels)
+            loss = loss_of(logits, labels)
         else:
             loss = functional.mse_loss(logits.sigmoid(), labels)
-        gradients = torch.autograd.grad(loss, parameters)
+        gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
         with torch.no_grad():
             for parameter, gradient in zip(parameters, gradients, strict=True):
-                parameter.add_(gradient, alpha=-self.learning_rate)
+                if gradient is not None:
+                    parameter.add_(gradient, alpha=-self.learning_rate)
