@@ -15,13 +15,13 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ebbing.learn import Lesson, PermutedMnist, SplitCifar100
-from ebbing.learn.batches import Pair, batches_of, forward_for
+from ebbing.learn.batches import Pair, forward_for
 from ebbing.learn.leaking import Explicit
 from ebbing.learn.learner import Learner
 from ebbing.learn.methods import Trgp
 from ebbing.learn.motion import Moving, Trusted
 from ebbing.learn.projection import Threshold
-from ebbing.learn.schedule import Schedule, fit
+from ebbing.learn.schedule import Schedule, fit, loss_of
 from ebbing.learn.sequences import one_thread
 from ebbing.learn.table1_networks import Perceptron, SmallAlexNet
 from harness import Row, at_least, at_most, markdown
@@ -87,13 +87,13 @@ def step_against_dense(data: Pair, known: State) -> list[Row]:
     what = f"Permuted MNIST, a step of the last task (first layer: {known['layer.1.0.basis'].shape[1]} directions"
     with learning(learner, data) as parameters:
         some = data[0][:2000], data[1][:2000]
-        turning = processor(lambda: learner._turned(some, data[0][:300]))
-        learner.layers[0].moving[0].turned = False
-        turned = learner._turned(some, data[0][:300])
-        assert learner.layers[0].moving[0].turned
+        turning = processor(lambda: learner._batches(some, None))
+        epoch, schedule = learner._batches(some, None), learner.method.schedule
         fast = slow = float("inf")
         for _ in range(5):
-            fast = min(fast, processor(lambda: follow(learner, parameters, turned)) / 200)
+            fast = min(
+                fast, processor(lambda: fit(schedule, learner.network, learner.network, parameters, epoch)) / 200
+            )
             slow = min(slow, processor(lambda: train(dense.parameters(), dense, batches(few, 10), dense.project)) / 5)
     fast += turning / (5 * 200)
     shown = f"protected, {ranks} trusted): {slow * 1e3:.0f} ms in dense matrices against {fast * 1e3:.2f} ms"
@@ -105,7 +105,7 @@ class Dense(nn.Module):
 
     def __init__(self, learner: Learner, examples: Pair) -> None:
         super().__init__()
-        chosen = learner._trusted(*examples)
+        chosen = learner._trusted(*examples, loss_of)
         together = zip(learner.layers, chosen, strict=True)
         layers = [DenseLayer(layer.weights[0], layer.blocks[0].basis, trusted) for layer, (trusted,) in together]
         self.layers: list[DenseLayer] = layers
@@ -228,7 +228,7 @@ def fast_form_is_as_written(data: Pair, known: State) -> None:
     data, known, found = (data[0].double(), data[1]), doubled(known), []
     for kind in (Moving, Explicit):
         learner = started(CIFAR, SmallAlexNet().build(0).double(), known)
-        trusted = learner._trusted(data[0][:125], data[1][:125])
+        trusted = learner._trusted(data[0][:125], data[1][:125], loss_of)
         assert all(len(chosen) == 2 for (chosen,) in trusted), "every layer was to have two trusted tasks"
         with learning(learner, data) as parameters:
             free = parameters[len(learner.layers) :]
@@ -275,11 +275,10 @@ def learning(learner: Learner, data: Pair) -> Iterator[list[nn.Parameter]]:
         raise EnoughError
 
 
-def follow(learner: Learner, parameters: list[nn.Parameter], data: object) -> None:
+def follow(learner: Learner, parameters: list[nn.Parameter], data: Pair) -> None:
     """An epoch as the learner does it."""
     schedule, forward = learner.method.schedule, forward_for(learner.network, len(learner.tasks))
-    epoch = batches_of(data, schedule.batch_size, None, torch.device("cpu"))  # type: ignore[arg-type]
-    fit(schedule, learner.network, forward, parameters, epoch)
+    fit(schedule, learner.network, forward, parameters, learner._batches(data, None))
 
 
 def train(

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrizations, prune
 
-from ebbing.learn.layers import Block, Layer, find, standing, takes_inputs_alone, watching
+from ebbing.learn.layers import Block, Layer, find, standing, watching
 from ebbing.learn.methods import Gpm
 from ebbing.learn.motion import Change, Subspace
 from ebbing.learn.subspaces import Growth
@@ -336,58 +336,7 @@ def test_standing_modules_keep_their_mode_and_statistics():
     assert network.get_submodule("n").training
 
 
-# Who uses the inputs
-
-
-class Net(nn.Module):
-    """Two layers of which the first is given the inputs; `way` says what else happens to them."""
-
-    def __init__(self, way):
-        super().__init__()
-        self.way, self.first, self.last = way, nn.Linear(4, 4), nn.Linear(4, 4)
-        self.drop, self.norm, self.zero = nn.Dropout(0.5), nn.BatchNorm1d(4), nn.Linear(4, 4)
-        for parameter in self.zero.parameters():
-            nn.init.zeros_(parameter.requires_grad_(False))
-
-    def forward(self, x):
-        given = {
-            "drop": self.drop,
-            "norm": self.norm,
-            "flat": lambda x: x.flatten(1),
-            "twice": lambda x: 2 * x,
-            "noise": lambda x: x + torch.randn_like(x) if self.training else x,
-        }.get(self.way, lambda x: x)(x)
-        hidden = self.first(given)
-        if self.way == "again":
-            hidden = self.first(hidden)
-        return self.last(hidden.relu()) + (self.zero(x) if self.way == "zero" else x if self.way == "skip" else 0)
-
-
-@pytest.mark.parametrize(
-    ("way", "alone"),
-    [
-        ("plain", True),
-        ("flat", True),
-        ("skip", False),
-        ("zero", False),  # a way past the first layer that has no effect as yet
-        ("drop", False),  # in evaluation mode the layer is given the inputs themselves
-        ("noise", False),
-        ("norm", False),
-        ("twice", False),
-        ("again", False),
-    ],
-)
-def test_whether_a_layer_alone_takes_the_inputs(way, alone):
-    network = Net(way).eval()
-    layer = Layer("first", network.first)
-    layer.start([[]], "scaled")
-    moving, inputs = network.first.forward, torch.randn(6, 4)
-    mean, dice = network.norm.running_mean.clone(), torch.get_rng_state()  # type: ignore[union-attr]
-    assert takes_inputs_alone(network, network, layer, inputs) is alone
-    assert network.first.forward == moving
-    assert not any(module.training for module in network.modules())
-    assert torch.equal(network.norm.running_mean, mean)  # type: ignore[arg-type]
-    assert torch.equal(torch.get_rng_state(), dice)
+# Representations
 
 
 @pytest.mark.parametrize("module", [nn.Conv2d(4, 6, 3, groups=2), nn.Linear(5, 3)], ids=["conv", "linear"])
@@ -404,3 +353,21 @@ def test_a_large_representation_is_made_smaller_with_the_same_energies(module, m
 
 def gram(R):
     return R.double() @ R.double().T
+
+
+@pytest.mark.parametrize("module", [nn.Conv2d(2, 3, 3), nn.Linear(5, 3)], ids=["conv", "linear"])
+def test_single_examples_are_seen_as_batches_of_one(module):
+    layer = Layer("layer", module)
+    batch = torch.randn(4, 2, 5, 5) if isinstance(module, nn.Conv2d) else torch.randn(4, 5)
+    with watching([layer]) as seen:
+        module(batch)
+        for example in batch:
+            module(example)
+    whole, *single = seen["layer"]
+    assert torch.equal(torch.cat(single), whole)
+
+
+def test_a_pattern_names_a_module_with_all_that_is_inside():
+    network = Named(body=nn.Linear(8, 16), cls_head=nn.Sequential(nn.Linear(16, 3)), norm=nn.RMSNorm(3))
+    assert names(network, own=("*_head",))[0] == ["body"]
+    assert names(network)[1] == ["norm.weight"]

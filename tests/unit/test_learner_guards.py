@@ -1,6 +1,9 @@
 """What would go wrong in silence is met or refused, and changes nothing."""
 
 import copy
+import pickle
+import threading
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -147,3 +150,250 @@ def test_other_refusals():
     for method in (METHODS[1], FineTuning(SCHEDULE)):
         with pytest.raises(ValueError, match="the network returns a tuple: let it return one tensor"):
             method.start(network).learn("a", data(0))
+
+
+# Threads, copies, wrappers
+
+
+@pytest.mark.parametrize("method", [METHODS[4], Copies(SCHEDULE)], ids=["free", "copies"])
+def test_threads_that_ask_at_once_are_answered_one_after_the_other(method):
+    learner = taught(method, perceptron(), 2)
+    inputs, before, wrong = torch.randn(640, SIZE), learner.state(), []
+    expected = {task: learner.outputs(task, inputs) for task in learner.tasks}
+    start = threading.Barrier(3)
+
+    def ask(task):
+        start.wait()
+        wrong.extend(True for _ in range(30) if not torch.equal(learner.outputs(task, inputs), expected[task]))
+
+    def answer():
+        start.wait()
+        for _ in range(30):
+            with learner.answering("task 0") as network:
+                wrong.extend([True] if not torch.equal(network(inputs[:64]), expected["task 0"][:64]) else [])
+
+    threads = [threading.Thread(target=ask, args=(task,)) for task in learner.tasks] + [threading.Thread(target=answer)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
+    assert_same(learner.state(), before)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda learner: pickle.loads(pickle.dumps(learner))])
+@pytest.mark.parametrize("method", [METHODS[1], FineTuning(SCHEDULE)], ids=["trgp", "fine-tuning"])
+def test_copies_of_a_learner_go_on_by_themselves(method, copied):
+    learner = taught(method, perceptron(), 2)
+    other, before = copied(learner), learner.state()
+    other.learn("more", data(5))
+    assert_same(learner.state(), before)
+    learner.learn("more", data(5))
+    assert_same(learner.state(), other.state())
+
+
+@pytest.mark.parametrize("method", [METHODS[1], FineTuning(SCHEDULE)], ids=["trgp", "fine-tuning"])
+def test_wrapped_networks_are_refused(method):
+    compiled: Any = torch.compile(perceptron(), backend="eager")
+    for network, kind in ((nn.DataParallel(perceptron()), "DataParallel"), (compiled, "OptimizedModule")):
+        with pytest.raises(ValueError, match=f"the network is wrapped in {kind}: give the learner what it wraps"):
+            method.start(network)
+    with pytest.raises(ValueError, match="module '1' is wrapped in OptimizedModule"):
+        method.start(nn.Sequential(nn.Linear(SIZE, SIZE), compiled))
+
+
+def test_a_network_of_another_kind_than_at_the_start_is_refused():
+    learner = taught(METHODS[1], perceptron(), 1)
+    learner.network.double()
+    with pytest.raises(ValueError, match=r"is torch.float64 on cpu and was torch.float32 on cpu at start\(\)"):
+        learner.learn("more", data(1, dtype=torch.float64))
+
+
+# Modes of PyTorch
+
+
+@pytest.mark.parametrize("method", [METHODS[1], FineTuning(SCHEDULE)], ids=["trgp", "fine-tuning"])
+def test_learning_without_gradients_all_around(method):
+    one, other = method.start(perceptron()), method.start(perceptron())
+    for task in range(2):
+        one.learn(str(task), data(task))
+        with torch.no_grad():
+            other.learn(str(task), data(task))
+    assert_same(one.state(), other.state())
+    with torch.inference_mode(), pytest.raises(RuntimeError):
+        other.learn("more", data(3))
+    assert_same(one.state(), other.state())
+
+
+class Mixed(nn.Module):
+    """Convolutions and linear layers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        torch.manual_seed(0)
+        self.conv, self.layer, self.head = nn.Conv2d(1, 4, 3), nn.Linear(4 * 3 * 4, 40), nn.Linear(40, CLASSES)
+
+    def forward(self, x):
+        return self.head(self.layer(self.conv(x.view(-1, 1, 5, 6)).relu().flatten(1)).relu())
+
+
+@pytest.mark.parametrize("number", [0, 1, 3, 4], ids=["gpm", "trgp", "as published", "free"])
+def test_mixed_precision_around_everything_does_not_weaken_protection(number):
+    method = replace(METHODS[number], threshold=Threshold(1.0))
+    learner = method.start(Mixed())
+    learner.learn("a", data(0, 5))
+    before = learner.outputs("a", data(0, 5)[0])
+    with torch.autocast("cpu", torch.bfloat16):
+        learner.learn("b", data(1, 5))
+    assert (learner.outputs("a", data(0, 5)[0]) - before).abs().max() < 1e-5
+
+
+# Loops of one's own
+
+
+def test_values_that_move_by_themselves_are_each_tasks_own(tmp_path):
+    class Centred(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("mean", torch.zeros(16))
+            self.register_buffer("fixed", torch.ones(16))
+
+        def forward(self, x):
+            mean, fixed = self.get_buffer("mean"), self.get_buffer("fixed")
+            if self.training:
+                mean.lerp_(x.detach().mean(0), 0.1)
+            return x - mean * fixed
+
+    learner = Gpm(**settings(threshold=Threshold(1.0))).start(perceptron(norm=Centred()))
+    learner.learn("a", data(0, 5))
+    before = learner.outputs("a", data(0, 5)[0])
+    inputs, labels = data(1, 5)
+    learner.learn("b", (inputs + 5, labels))
+    assert (learner.outputs("a", data(0, 5)[0]) - before).abs().max() < 1e-4
+    assert {"own.0.1.mean", "own.1.1.mean"} <= learner.state().keys()
+    assert "own.0.1.fixed" not in learner.state()
+    learner.save(tmp_path / "learner")
+    other = Gpm(**settings(threshold=Threshold(1.0))).start(perceptron(1, norm=Centred()))
+    other.load(tmp_path / "learner")
+    assert torch.equal(other.outputs("a", data(0, 5)[0]), learner.outputs("a", data(0, 5)[0]))
+
+
+def steps(network, parameters, inputs, labels, penalty=lambda: 0.0):
+    optimizer = torch.optim.SGD(parameters, 0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        (functional.cross_entropy(network(inputs), labels) + penalty()).backward()
+        optimizer.step()
+
+
+def test_training_the_networks_own_parameters_is_noticed():
+    learner = taught(METHODS[1], perceptron(), 1)
+    with (
+        pytest.warns(UserWarning, match="have been trained, but no layer: give the optimizer what task"),
+        learner.task("b", data(1)),
+    ):
+        steps(learner.network, learner.network.parameters(), *data(1))
+    assert learner.tasks == ["task 0", "b"]
+
+
+def test_penalising_a_resting_weight_is_noticed():
+    network: Any = perceptron()
+    learner = taught(METHODS[1], network, 1)
+    with (
+        pytest.warns(UserWarning, match="weight of layer '0' has been given a gradient, which has no effect"),
+        learner.task("b", data(1)) as parameters,
+    ):
+        steps(network, parameters, *data(1), penalty=lambda: network[0].weight.square().sum())
+
+
+def test_loading_weights_while_a_task_is_learnt_is_refused():
+    learner = taught(METHODS[1], perceptron(), 1)
+    before = learner.state()
+    refused = pytest.raises(RuntimeError, match="keep copies of the parameters that task")
+    with refused, learner.task("b", data(1)):
+        learner.network.load_state_dict(copy.deepcopy(learner.network.state_dict()))
+    assert_same(learner.state(), before)
+    learner.network.load_state_dict(copy.deepcopy(learner.network.state_dict()))  # between tasks it may be done
+
+
+@pytest.mark.parametrize("method", [METHODS[0], METHODS[3], FineTuning(SCHEDULE)], ids=["gpm", "published", "plain"])
+def test_parameters_have_names(method):
+    learner = taught(method, perceptron(), 2)
+    with learner.task("b", data(1)) as parameters:
+        assert list(parameters) == list(parameters.named.values())
+        assert {"0.bias", "6.bias"} <= parameters.named.keys()
+        assert {name.partition(".weight")[0] for name in parameters.named if "weight" in name} == {"0", "4", "6"}
+
+
+def test_a_loss_of_ones_own_decides_whom_to_trust(monkeypatch):
+    """Of yes-or-no labels the same loss, given, changes nothing; another is asked for its gradient."""
+    asked = []
+
+    def squared(outputs, targets):
+        asked.append(len(outputs))
+        return (outputs - targets).square().mean()
+
+    monkeypatch.setattr("ebbing.learn.learner.AT_ONCE", 10)
+    learner = Trgp(**settings(), nearness=0.0).start(perceptron())
+    for task in range(2):
+        inputs, targets = data(task)[0], torch.randn(24, CLASSES)
+        with learner.task(str(task), (inputs, targets), loss=squared) as parameters:
+            optimizer = torch.optim.SGD(parameters, 0.01)
+            squared(learner.network(inputs), targets).backward()
+            optimizer.step()
+    assert asked == [24, 10, 10, 4, 24]
+
+
+def test_examples_may_pass_in_pieces(monkeypatch):
+    """The same directions and the same trust, whatever passes through the network at once."""
+    states = []
+    for at_once in (7, 10**6):
+        monkeypatch.setattr("ebbing.learn.learner.AT_ONCE", at_once)
+        learner = Trgp(**settings(samples=(9, 20, 15)), nearness=0.1).start(perceptron(dtype=torch.float64))
+        for task in range(3):
+            learner.learn(str(task), data(task, dtype=torch.float64))
+        states.append(learner)
+    for task in range(3):
+        inputs = data(task, dtype=torch.float64)[0]
+        one, other = (learner.outputs(str(task), inputs) for learner in states)
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-8)
+
+
+# What is asked
+
+
+class Heads(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.body, self.heads = nn.Linear(SIZE, 8), nn.ModuleList(nn.Linear(8, CLASSES) for _ in range(3))
+
+    def forward(self, x, task=0):
+        return self.heads[task](self.body(x).relu())
+
+
+@pytest.mark.parametrize("method", [Gpm(**settings(own=("heads",))), Copies(SCHEDULE)], ids=["gpm", "copies"])
+def test_a_network_that_answers_is_told_the_task(method):
+    learner = taught(method, Heads(), 2)
+    inputs = data(0)[0]
+    for number, task in enumerate(learner.tasks):
+        with learner.answering(task) as network:
+            found = network(inputs)
+            assert torch.equal(found, network(inputs, task=number))
+        torch.testing.assert_close(found, learner.outputs(task, inputs), rtol=0, atol=1e-6)
+    assert "forward" not in vars(learner.network)
+
+
+def test_other_data_than_tensors_and_labels_without_meaning():
+    learner = taught(METHODS[1], perceptron(), 1)
+    with pytest.raises(ValueError, match="inputs of type ndarray: give a tensor"):
+        learner.outputs("task 0", data(0)[0].numpy())
+    single = nn.Sequential(nn.Linear(SIZE, 1))
+    for given in ((data(0)[0], 5 + torch.randn(24, 1)), [(data(0)[0], torch.full((24, 1), -1.0))]):
+        with pytest.raises(ValueError, match="labels that are not all between 0 and 1"):
+            Trgp(**settings()).start(single).learn("a", given)
+
+
+def test_the_state_of_the_authors_behaviour_is_not_taken_over_by_the_other():
+    state = taught(METHODS[3], perceptron(), 2).state()
+    with pytest.raises(ValueError, match="'as_published'"):
+        METHODS[1].start(perceptron()).restore(state)

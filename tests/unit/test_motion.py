@@ -248,14 +248,29 @@ def test_the_gradient_of_the_fast_form_is_gained(apply, out, factored):
 def test_inputs_may_come_turned(kind):
     weight, basis, trusted, _ = layer(2)
     form, turned = kind(weight, basis, trusted), kind(weight, basis, trusted)
-    turned.turned = True
     inputs, labels = batch(0)
-    outputs, same = form.linear(inputs), turned.linear(inputs @ turned.rotation)
-    torch.testing.assert_close(outputs, same, rtol=0, atol=CLOSE)
+    outputs, same = form.linear(inputs), turned.linear(inputs, inputs @ turned.rotation)
+    assert torch.equal(outputs, same)
     pairs = ((outputs, form), (same, turned))
     found, expected = (torch.autograd.grad(functional.cross_entropy(out, labels), of.parameters()) for out, of in pairs)
     for one, other in zip(found, expected, strict=True):
-        torch.testing.assert_close(one, other, rtol=0, atol=CLOSE)
+        assert torch.equal(one, other)
+
+
+@pytest.mark.parametrize("trusted_tasks", [0, 1, 2])
+@pytest.mark.parametrize("m", [0, M])
+def test_second_derivatives_are_those_of_the_weights_gained(trusted_tasks, m):
+    """Of a penalty on the gradient in the inputs, say: as the other way, through the effective weights, has them."""
+    weight, basis, trusted, _ = layer(trusted_tasks if m else 0, m)
+    found = []
+    for way in ("rows", "weights"):
+        form = Moving(weight, basis, trusted)
+        inputs = random(3, D, seed=8).requires_grad_()
+        outputs = form.linear(inputs) if way == "rows" else inputs @ form.effective().T
+        (slope,) = torch.autograd.grad(outputs.tanh().sum(), inputs, create_graph=True)
+        found.append(torch.autograd.grad(outputs.square().mean() + slope.square().sum(), form.parameters())[0])
+    torch.testing.assert_close(*found, rtol=0, atol=CLOSE)
+    assert found[0].abs().max() > 0.01
 
 
 @pytest.mark.parametrize("m", [0, M, D])

@@ -162,4 +162,4 @@ def test_errors_are_measured_in_evaluation_mode_and_change_nothing():
     with torch.no_grad():
         assert outcome.errors == {"a#0": error(network.eval()(sample.test_inputs), sample.test_labels)}
     assert outcome.fit == outcome.errors["a#0"]
-    assert int(network[1].num_batches_tracked) == 3  # statistics of training alone
+    assert int(network.get_buffer("1.num_batches_tracked")) == 3  # statistics of training alone

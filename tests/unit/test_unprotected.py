@@ -104,3 +104,27 @@ def test_copies_answer_as_they_did_when_the_task_was_learnt(tmp_path):
         other.restore(without)
     with pytest.raises(ValueError, match=r"it is of \{'kind': 'FineTuning'\}, this one of \{'kind': 'Copies'\}"):
         other.restore(plain.state())
+
+
+def _break(parameters):
+    with torch.no_grad():
+        parameters[0].zero_()
+    raise RuntimeError("no gradient")
+
+
+@pytest.mark.parametrize("method", [FineTuning(SCHEDULE), Copies(SCHEDULE)], ids=["fine-tuning", "copies"])
+def test_an_own_loop_as_the_protecting_methods_have_it(method):
+    learner = method.start(perceptron())
+    for task in range(2):
+        inputs, labels = data(task)
+        with learner.task(str(task), (inputs, labels)) as parameters:
+            optimizer = torch.optim.Adam(parameters, 0.01)
+            for _ in range(20):
+                optimizer.zero_grad()
+                functional.cross_entropy(learner.network(inputs), labels).backward()
+                optimizer.step()
+        assert learner.accuracy(str(task), data(task)) > 0.9
+    before = learner.state()
+    with pytest.raises(RuntimeError, match="no gradient"), learner.task("more", data(3)) as parameters:
+        _break(parameters)
+    assert_same(learner.state(), before)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import cast
 
@@ -26,17 +26,17 @@ def batches_of(
             raise ValueError("a Dataset: give a DataLoader of it, which makes batches")
         loader = data
         return lambda: _sent(loader, device)
-    inputs, labels = pair_of(cast(Sample | Pair, data))
+    pair = pair_of(cast(Sample | Pair, data))
+    return lambda: _sent(in_step(pair, size, random), device)
 
-    def epoch() -> Iterable[Pair]:
-        if random is None:
-            return _sent(zip(in_batches(inputs, size), in_batches(labels, size), strict=True), device)
-        order = torch.randperm(len(inputs), generator=random)
+
+def in_step(tensors: Sequence[Tensor], size: int, random: torch.Generator | None) -> Iterator[tuple[Tensor, ...]]:
+    """Batches of tensors that belong together row by row, in an order that `random`, if given, chooses."""
+    if random is not None:
+        order = torch.randperm(len(tensors[0]), generator=random)
         # One copy of everything in the new order costs less than gathering every batch.
-        shuffled = inputs.index_select(0, order.to(inputs.device)), labels.index_select(0, order.to(labels.device))
-        return _sent(zip(*(in_batches(part, size) for part in shuffled), strict=True), device)
-
-    return epoch
+        tensors = [tensor.index_select(0, order.to(tensor.device)) for tensor in tensors]
+    return zip(*(in_batches(tensor, size) for tensor in tensors), strict=True)
 
 
 def in_batches(values: Tensor, size: int) -> tuple[Tensor, ...]:
@@ -51,10 +51,20 @@ def in_batches(values: Tensor, size: int) -> tuple[Tensor, ...]:
     return batches
 
 
-def _sent(batches: Iterable[Pair], device: torch.device) -> Iterator[Pair]:
+def _sent(batches: Iterable[tuple[Tensor, ...]], device: torch.device) -> Iterator[Pair]:
     for batch in batches:
         inputs, labels = _checked(batch)
+        check_labels(labels)
         yield inputs.to(device), labels.to(device)
+
+
+def check_labels(labels: Tensor) -> None:
+    """Refuse numbers that are neither classes nor yes or no: what `learn` minimises makes no sense of them."""
+    if labels.is_floating_point() and not ((labels >= 0) & (labels <= 1)).all():
+        raise ValueError(
+            "labels that are not all between 0 and 1: give classes as torch.int64, yes or no as 1.0 or 0.0; for "
+            "another loss learn by a loop of your own, in task()"
+        )
 
 
 def pair_of(data: Sample | Pair) -> Pair:

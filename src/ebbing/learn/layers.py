@@ -10,21 +10,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.parameter import is_lazy
 
-from ebbing.learn.batches import modes_kept
 from ebbing.learn.leaking import Leaking
-from ebbing.learn.motion import Change, Form, Leak, Moving, Subspace, Trusted
+from ebbing.learn.motion import Change, Form, Leak, Moving, Subspace, Trusted, exactly
 from ebbing.learn.subspaces import Growth
 
 LARGE = 256 << 20
 """Bytes of a layer's inputs that are held at once."""
 
-NORMS = (nn.modules.batchnorm._BatchNorm, nn.LayerNorm, nn.GroupNorm, nn.modules.instancenorm._InstanceNorm)
+NORMS = (
+    nn.modules.batchnorm._BatchNorm,
+    nn.modules.instancenorm._InstanceNorm,
+    nn.LayerNorm,
+    nn.GroupNorm,
+    nn.RMSNorm,
+)
 
 
 class Block:
@@ -87,6 +93,20 @@ class Block:
         return block
 
 
+class Known(NamedTuple):
+    """A batch of inputs, and the same in the coordinates of a layer in motion: so that it need not turn them."""
+
+    batch: Tensor
+    turned: Tensor
+    version: int  # of the batch: it may be changed in place
+
+    def stands_for(self, input: Tensor) -> bool:
+        """Whether a layer's input is the batch itself: the same memory, unchanged."""
+        batch = self.batch
+        same = input.data_ptr() == batch.data_ptr() and input.shape == batch.shape and input.stride() == batch.stride()
+        return same and input._version == self.version and not input.requires_grad
+
+
 class Layer:
     """A protected module of the network and its blocks."""
 
@@ -95,6 +115,7 @@ class Layer:
         self.groups = module.groups if isinstance(module, nn.Conv2d) else 1
         self.blocks = [Block(self.weights[0].shape[1], self.weights[0]) for _ in range(self.groups)]
         self.moving: list[Moving | Leaking] = []
+        self.known: Known | None = None  # of the batch that the network is given
 
     @property
     def weights(self) -> tuple[Tensor, ...]:
@@ -121,13 +142,16 @@ class Layer:
         self.module.forward = self._linear if isinstance(self.module, nn.Linear) else self._conv
         return [parameter for moving in self.moving for parameter in moving.parameters()]
 
-    def finish(self) -> None:
-        """Write the shared weights into the module, and keep what the task keeps for itself."""
+    def refuse_changes(self) -> None:
+        """While a layer is in motion its module's own weights rest."""
         if not all(torch.equal(now, moving.weight) for now, moving in zip(self.weights, self.moving, strict=True)):
             raise ValueError(
                 f"the weight of layer {self.name!r} was changed directly while a task was learnt, which is not "
                 "protected and not remembered; train the parameters that task() gives"
             )
+
+    def finish(self) -> None:
+        """Write the shared weights into the module, and keep what the task keeps for itself."""
         shared = []
         for moving, block in zip(self.moving, self.blocks, strict=True):
             weight, change = moving.finish()
@@ -140,23 +164,25 @@ class Layer:
         """Leave motion, with the module as it was before."""
         if self.moving:  # else a forward is not ours
             self.module.__dict__.pop("forward", None)
-        self.moving = []
+        self.moving, self.known = [], None
 
     def _linear(self, input: Tensor) -> Tensor:
         (moving,) = self.moving
         if torch.is_autocast_enabled(input.device.type):  # coordinates rounded to a few bits would not protect
-            with torch.autocast(input.device.type, enabled=False):
+            with exactly(input):
                 return self._linear(input.to(self.module.weight.dtype))
         rows, outputs = input.numel() // input.shape[-1], len(self.module.weight)
-        if rows > outputs and not moving.turned:
+        turned = self.known.turned if self.known is not None and self.known.stands_for(input) else None
+        if rows > outputs and turned is None:
             return functional.linear(input, moving.effective(), self.module.bias)
-        result = moving.linear(input.reshape(rows, input.shape[-1]))
+        result = moving.linear(input.reshape(rows, input.shape[-1]), turned)
         if self.module.bias is not None:
             result = result + self.module.bias
         return result if input.ndim == 2 else result.view(*input.shape[:-1], outputs)
 
     def _conv(self, input: Tensor) -> Tensor:
-        weight = torch.cat([moving.effective() for moving in self.moving]).view_as(self.module.weight)
+        with exactly(input):
+            weight = torch.cat([moving.effective() for moving in self.moving]).view_as(self.module.weight)
         return self.module._conv_forward(input, weight, self.module.bias)  # type: ignore[operator]
 
     def representation(self, seen: list[Tensor]) -> list[Tensor]:
@@ -284,7 +310,8 @@ def _refuse_others(name: str, module: nn.Module, trained: list[str]) -> None:
 
 
 def _within(name: str, pattern: str) -> bool:
-    return bool(name) and (fnmatchcase(name, pattern) or name.startswith(f"{pattern}."))
+    """Whether a module or parameter is what a pattern names, or inside of it."""
+    return bool(name) and (fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}.*"))
 
 
 def _names(network: nn.Module) -> str:
@@ -296,10 +323,16 @@ def watching(layers: list[Layer]) -> Iterator[dict[str, list[Tensor]]]:
     """What each layer is given while the context is open, call by call."""
     seen: dict[str, list[Tensor]] = {layer.name: [] for layer in layers}
 
-    def hook(name: str) -> Callable[..., None]:
-        return lambda _module, inputs, named: seen[name].append((inputs or (named["input"],))[0].detach())
+    def hook(layer: Layer) -> Callable[..., None]:
+        single = 1 if isinstance(layer.module, nn.Linear) else 3
 
-    handles = [layer.module.register_forward_pre_hook(hook(layer.name), with_kwargs=True) for layer in layers]
+        def note(_module: nn.Module, inputs: tuple[Tensor, ...], named: dict[str, Tensor]) -> None:
+            given = (inputs or (named["input"],))[0].detach()
+            seen[layer.name].append(given[None] if given.ndim == single else given)
+
+        return note
+
+    handles = [layer.module.register_forward_pre_hook(hook(layer), with_kwargs=True) for layer in layers]
     try:
         yield seen
     finally:
@@ -319,30 +352,3 @@ def standing(network: nn.Module, names: Iterable[str]) -> Iterator[None]:
     finally:
         for module in modules:
             module.__dict__.pop("train", None)
-
-
-def takes_inputs_alone(forward: Callable[[Tensor], Tensor], network: nn.Module, layer: Layer, inputs: Tensor) -> bool:
-    """Whether a layer, in training, is given the network's inputs as they are, and nothing else uses them."""
-    module, moving = layer.module, layer.module.forward
-    leaf = inputs.detach().requires_grad_()
-    given, copy = [], leaf.clone()
-    buffers = [(buffer, buffer.clone()) for buffer in network.buffers()]
-
-    def cut(input: Tensor) -> Tensor:
-        given.append(input)
-        return moving(input.detach())
-
-    with modes_kept(network), torch.random.fork_rng([inputs.device] if inputs.is_cuda else []), torch.enable_grad():
-        try:
-            network.train()
-            module.forward = cut
-            outputs = forward(copy)
-        finally:
-            module.forward = moving
-            with torch.no_grad():
-                for buffer, before in buffers:
-                    buffer.copy_(before)
-        # Cut off at the layer, outputs still depend on the inputs if there is another way from the ones to the others.
-        another = outputs.requires_grad and torch.autograd.grad(outputs.sum(), leaf, allow_unused=True)[0] is not None
-    same = [x.shape == copy.shape and x.stride() == copy.stride() and x.data_ptr() == copy.data_ptr() for x in given]
-    return bool(same) and all(same) and not another

@@ -17,8 +17,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
-from ebbing.learn.motion import Change, Gains, Leak, Trusted, complement, rotated_rows
+from ebbing.learn.motion import Change, Gains, Leak, Trusted, complement, exact, rotated_rows
 
 
 class _Rotated:
@@ -30,13 +31,12 @@ class _Rotated:
         rows = rotated_rows(weight, self.rotation)  # (d, out)
         self.frozen, self.active = rows[:m].clone(), nn.Parameter(rows[m:].clone())
         self.start, self.weight, self.trusted = self.active.detach().clone(), weight, trusted
-        self.turned = False  # whether inputs come in the coordinates U already
         self.others = [
             t.subspace.others if self.rotation is None else self.rotation.T @ t.subspace.others for t in trusted
         ]
 
     def _turned(self, inputs: Tensor) -> Tensor:
-        return inputs if self.rotation is None or self.turned else inputs @ self.rotation
+        return inputs if self.rotation is None else inputs @ self.rotation
 
     def _within(self, x: Tensor, j: int) -> Tensor:
         """Inputs (rows, d) in the directions of trusted task j (rows, r)."""
@@ -79,9 +79,15 @@ class Leaking(_Rotated):
         """What is trained."""
         return [self.active, *self.rows, *self.mixes]
 
-    def linear(self, inputs: Tensor) -> Tensor:
-        """W_eff x for rows of inputs (rows, d)."""
-        return _LeakingLinear.apply(self._turned(inputs), self, *self.parameters())  # pyright: ignore[reportReturnType]
+    @property
+    def moved(self) -> bool:
+        """Whether training has changed anything."""
+        return not torch.equal(self.active, self.start) or any(bool(p.any()) for p in (*self.rows, *self.mixes))
+
+    def linear(self, inputs: Tensor, turned: Tensor | None = None) -> Tensor:
+        """W_eff x for rows of inputs (rows, d); turned: the same in the coordinates U, where they are known."""
+        known = self._turned(inputs) if turned is None else turned
+        return _LeakingLinear.apply(known, self, *self.parameters())  # pyright: ignore[reportReturnType]
 
     def effective(self) -> Tensor:
         """W_eff (out, d), to be differentiated."""
@@ -117,6 +123,8 @@ class _LeakingLinear(torch.autograd.Function):
         return y
 
     @staticmethod
+    @once_differentiable
+    @exact
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (g,), (x, active, *rows_and_mixes) = gradients, ctx.saved_tensors
         moving: Leaking = ctx.moving
@@ -147,6 +155,7 @@ class _GainedRows(torch.autograd.Function):
         return rows.view_as(rows)
 
     @staticmethod
+    @exact
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         return ctx.gains.of_rows(gradients)[0], None
 
@@ -162,9 +171,9 @@ class Explicit(_Rotated):
         """What is trained."""
         return [self.active, *self.scalings]
 
-    def linear(self, inputs: Tensor) -> Tensor:
+    def linear(self, inputs: Tensor, turned: Tensor | None = None) -> Tensor:
         """W_eff x for rows of inputs (rows, d)."""
-        return self._turned(inputs) @ self._coordinates().T
+        return (self._turned(inputs) if turned is None else turned) @ self._coordinates().T
 
     def _coordinates(self) -> Tensor:
         whole = self.effective()

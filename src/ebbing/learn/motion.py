@@ -29,11 +29,11 @@ For subspaces that are not wholly protected, as in the authors' code, see `leaki
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import reduce, wraps
 from itertools import groupby
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
@@ -92,6 +92,24 @@ class Change:
         return total
 
 
+def exactly(like: Tensor) -> torch.autocast:
+    """A context without mixed precision, in which coordinates are computed."""
+    return torch.autocast(like.device.type, enabled=False)
+
+
+def exact(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """A backward function without mixed precision, which is still on if the loss's backward() is called inside it."""
+
+    @wraps(backward)
+    def exact_backward(ctx: Any, *gradients: Tensor) -> Any:
+        if not torch.is_autocast_enabled(gradients[0].device.type):
+            return backward(ctx, *gradients)
+        with exactly(gradients[0]):
+            return backward(ctx, *gradients)
+
+    return exact_backward
+
+
 def complement(basis: Tensor) -> Tensor:
     """An orthonormal basis N of what is orthogonal to the columns of M."""
     return torch.linalg.qr(basis.double(), mode="complete").Q[:, basis.shape[1] :].to(basis.dtype)
@@ -131,7 +149,6 @@ class Moving:
         # The rows of each block; the last block has no gain.
         self.sizes = [*trusted_sizes, len(self.active) - own] if scaled else [len(self.active)]
         self.weight = weight
-        self.turned = False  # whether inputs come in the coordinates U already
         # What is frozen, in the original coordinates: the effective weights are this and the active part. (d, out)
         self.still = None if self.rotation is None else self.rotation[:, : self.frozen_count] @ self.frozen
 
@@ -145,9 +162,18 @@ class Moving:
         """What is trained."""
         return [self.active]
 
-    def linear(self, inputs: Tensor) -> Tensor:
-        """W_eff x for rows of inputs (rows, d): the cheaper way when there are fewer rows than outputs."""
-        return _RotatedLinear.apply(inputs, self.active, self)  # pyright: ignore[reportReturnType]
+    @property
+    def moved(self) -> bool:
+        """Whether training has changed anything."""
+        return not torch.equal(self.active, self.start)
+
+    def linear(self, inputs: Tensor, turned: Tensor | None = None) -> Tensor:
+        """W_eff x for rows of inputs (rows, d): the cheaper way when there are fewer rows than outputs.
+
+        turned: the same in the coordinates U, where they are known and the inputs need no gradient.
+        """
+        known = inputs if self.rotation is None else turned
+        return _RotatedLinear.apply(inputs, known, self.active, self)  # pyright: ignore[reportReturnType]
 
     def effective(self) -> Tensor:
         """W_eff (out, d), to be differentiated."""
@@ -212,28 +238,45 @@ class _RotatedLinear(torch.autograd.Function):
     """x U W~': outputs from inputs, and the gained gradient of the active rows without ever forming the plain one."""
 
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, active: Tensor, moving: Moving) -> Tensor:
-        rotated = inputs if moving.rotation is None or moving.turned else inputs @ moving.rotation
-        ctx.save_for_backward(rotated, active)
+    def forward(ctx: Any, inputs: Tensor, turned: Tensor | None, active: Tensor, moving: Moving) -> Tensor:
+        rotated = turned if turned is not None else inputs @ cast(Tensor, moving.rotation)
+        ctx.save_for_backward(inputs, rotated, active)
         ctx.moving = moving
         return rotated @ moving.whole()
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, Tensor, None]:
+    @exact
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, Tensor, None]:
         (g,) = gradients  # (rows, out)
-        rotated, active = ctx.saved_tensors
+        inputs, rotated, active = ctx.saved_tensors
         moving: Moving = ctx.moving
+        if torch.is_grad_enabled():  # to be differentiated once more
+            return _differentiable_backward(g, inputs, active, moving)
         to_active = torch.empty_like(active)
         sources = [*moving.gains.of_outputs(g), g] if moving.gains else [g]
-        _, *inputs = rotated.T.split([moving.frozen_count, *moving.sizes])
-        for x, source, result in zip(inputs, sources, to_active.split(moving.sizes), strict=True):
+        _, *parts = rotated.T.split([moving.frozen_count, *moving.sizes])
+        for x, source, result in zip(parts, sources, to_active.split(moving.sizes), strict=True):
             torch.mm(x, source, out=result)
         to_inputs = None
         if ctx.needs_input_grad[0]:
             to_inputs = g @ moving.whole().T
-            if moving.rotation is not None and not moving.turned:
+            if moving.rotation is not None:
                 to_inputs = to_inputs @ moving.rotation.T
-        return to_inputs, to_active, None
+        return to_inputs, None, to_active, None
+
+
+def _differentiable_backward(
+    g: Tensor, inputs: Tensor, active: Tensor, moving: Moving
+) -> tuple[Tensor, None, Tensor, None]:
+    """The same by operations that have derivatives; those in the active rows are gained, as all are."""
+    gained: Any = _Gained.apply(active, moving) if moving.gains else active
+    whole = torch.cat([moving.frozen, gained])
+    rotated = inputs if moving.rotation is None else inputs @ moving.rotation
+    sources = [*moving.gains.of_outputs(g), g] if moving.gains else [g]
+    _, *parts = rotated.T.split([moving.frozen_count, *moving.sizes])
+    to_active = torch.cat([x @ source for x, source in zip(parts, sources, strict=True)])
+    to_inputs = g @ whole.T
+    return to_inputs if moving.rotation is None else to_inputs @ moving.rotation.T, None, to_active, None
 
 
 class _Gained(torch.autograd.Function):
@@ -245,6 +288,7 @@ class _Gained(torch.autograd.Function):
         return active.view_as(active)
 
     @staticmethod
+    @exact
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
         moving: Moving = ctx.moving
         assert moving.gains is not None

@@ -27,7 +27,7 @@ AnyMethod = FineTuning | Copies | Gpm | Trgp
 
 
 def preset(
-    stream: AnyStream,
+    stream: AnyStream | StreamName,
     method: MethodName,
     *,
     as_published: bool = False,
@@ -35,11 +35,13 @@ def preset(
     recency: float | None = None,
     epochs: int | None = None,
 ) -> Training:
-    """The training of a stream by a method with the published settings, or with some of them replaced.
+    """The training of a stream (or of a whole one by name) by a method, with the published settings or others.
 
     >>> preset(PermutedMnist(tasks=3), "trgp+").method.weights
     (1.2, 0.8)
     """
+    if isinstance(stream, str):
+        stream = stream_named(stream)
     if method not in METHODS:
         raise ValueError(f"method {method!r}: there is {', '.join(METHODS)}")
     if method != "trgp+" and (weights is not None or recency is not None):

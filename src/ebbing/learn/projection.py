@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from torch import Tensor
 
 from ebbing.learn.motion import Form
-from ebbing.learn.schedule import Schedule
+from ebbing.learn.schedule import Schedule, check_schedule
 from ebbing.learn.subspaces import Growth
 from ebbing.validate import count
 
@@ -45,9 +45,10 @@ class Threshold:
 class Projection(ABC):
     """Settings that all have.
 
-    schedule: how each task is learnt. threshold: what is protected. samples: examples to measure it on, for all layers
-    or for each. own: modules (or patterns such as "heads.*") of which each task has its own copy. norms: normalizing
-    layers are each task's "own", "frozen" after the first task, or "shared" and unprotected.
+    schedule: how each task is learnt. threshold: what is protected; a number stands for `Threshold` of it. samples:
+    examples to measure it on, for all layers or for each. own: modules (or patterns such as "*_head") of which each
+    task has its own copy. norms: normalizing layers are each task's "own", "frozen" after the first task, or "shared"
+    and unprotected.
     """
 
     schedule: Schedule = field(default_factory=Schedule)
@@ -59,6 +60,9 @@ class Projection(ABC):
     version: ClassVar[int]
 
     def __post_init__(self) -> None:
+        check_schedule(self.schedule)
+        if not isinstance(self.threshold, Threshold):
+            object.__setattr__(self, "threshold", Threshold(self.threshold))
         given = self.samples
         samples = tuple(count("samples", v) for v in given) if isinstance(given, tuple) else count("samples", given)
         object.__setattr__(self, "samples", samples)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -67,6 +67,12 @@ class Schedule:
             )
 
 
+def check_schedule(schedule: object) -> None:
+    """A clear error for a number in the place of a schedule."""
+    if not isinstance(schedule, Schedule):
+        raise ValueError(f"schedule={schedule!r}: give a Schedule, as Schedule(learning_rate=0.1, epochs=20)")
+
+
 def loss_of(outputs: Tensor, labels: Tensor) -> Tensor:
     """Cross-entropy: of classes for whole-number labels, of yes or no for labels between 0 and 1."""
     if not isinstance(outputs, Tensor):
@@ -76,11 +82,12 @@ def loss_of(outputs: Tensor, labels: Tensor) -> Tensor:
     return functional.binary_cross_entropy_with_logits(outputs, labels)
 
 
+@torch.enable_grad()
 def fit(
     schedule: Schedule,
     network: nn.Module,
     forward: Callable[[Tensor], Tensor],
-    parameters: list[nn.Parameter],
+    parameters: Sequence[nn.Parameter],
     batches: Callable[[], Iterable[tuple[Tensor, Tensor]]],
     *,
     task: str = "",
@@ -132,7 +139,7 @@ def fit(
 
 def _epoch(
     forward: Callable[[Tensor], Tensor],
-    parameters: list[nn.Parameter],
+    parameters: Sequence[nn.Parameter],
     batches: Iterable[tuple[Tensor, Tensor]],
     rate: float,
 ) -> int:
@@ -145,7 +152,7 @@ def _epoch(
 
 
 def _step(
-    forward: Callable[[Tensor], Tensor], parameters: list[nn.Parameter], inputs: Tensor, labels: Tensor, rate: float
+    forward: Callable[[Tensor], Tensor], parameters: Sequence[nn.Parameter], inputs: Tensor, labels: Tensor, rate: float
 ) -> None:
     """A function, so that gradients are gone before the next step needs memory."""
     gradients = torch.autograd.grad(loss_of(forward(inputs), labels), parameters, allow_unused=True)

@@ -75,9 +75,9 @@ class _Images(ABC):
         """ "0", "1", ..."""
         return tuple(map(str, range(self.tasks)))
 
-    def sample(self, lesson: Lesson, seed: int) -> Sample:
-        """The task's images and their classes."""
-        task, data = self._place(lesson.task), self._data()
+    def sample(self, lesson: Lesson | str, seed: int) -> Sample:
+        """The images of a task, given by name or as a lesson, and their classes."""
+        task, data = self._place(str(getattr(lesson, "task", lesson))), self._data()
         choice = self._choice(data, task, _seed(seed))
         train = self._part(data.train_images, data.train_labels, choice.train, task, seed)
         test = self._part(data.test_images, data.test_labels, choice.test, task, seed)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import json
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +22,14 @@ from ebbing.learn.schedule import Schedule
 from ebbing.learn.tasks import Sample
 
 
+class Trained(list[nn.Parameter]):
+    """What is to be trained while a task is learnt; `named` has the same by name, for groups of an optimizer."""
+
+    def __init__(self, named: dict[str, nn.Parameter]) -> None:
+        super().__init__(named.values())
+        self.named = named
+
+
 class Taught:
     """The network, and the names of the tasks it has learnt."""
 
@@ -28,6 +39,8 @@ class Taught:
         self.network, self.schedule = network, schedule
         self.tasks: list[str] = []
         self._busy = ""  # why nothing can be asked now
+        self._lock = threading.RLock()  # answering puts other weights into the network: one thread at a time
+        _refuse_wrapped(network)
         if not any(parameter.requires_grad for parameter in network.parameters()):
             raise ValueError("the network has no parameter to be trained: give one with requires_grad")
 
@@ -35,27 +48,30 @@ class Taught:
 
     def outputs(self, task: str | None, inputs: Tensor) -> Tensor:
         """What the network says of inputs that belong to a task. None: as it stands, for a task not learnt yet."""
-        self._check_idle()
-        number = None if task is None else self._number(task)
-        forward = forward_for(self.network, len(self.tasks) if number is None else number)
-        with self._as(number), torch.no_grad():
-            return torch.cat([forward(self._here(x)) for x in in_batches(inputs, self.schedule.test_batch_size)])
+        if not isinstance(inputs, Tensor):
+            raise ValueError(f"inputs of type {type(inputs).__name__}: give a tensor, as torch.as_tensor() makes it")
+        with self._idle():
+            number = None if task is None else self._number(task)
+            forward = forward_for(self.network, len(self.tasks) if number is None else number)
+            with self._as(number), torch.no_grad():
+                return torch.cat([forward(self._here(x)) for x in in_batches(inputs, self.schedule.test_batch_size)])
 
     def accuracy(self, task: str, data: Data) -> float:
         """Share of a task's examples that are classified rightly; of a `Sample`, those to be tested on."""
-        self._check_idle()
         if isinstance(data, Sample):
             data = (data.test_inputs, data.test_labels)
-        number, right, total = self._number(task), 0, 0
-        forward = forward_for(self.network, number)
-        with self._as(number), torch.no_grad():
-            for inputs, labels in batches_of(data, self.schedule.test_batch_size, None, self._device)():
-                outputs = forward(inputs)
-                guesses = outputs.argmax(1) if labels.dtype == torch.int64 else (outputs > 0).to(labels.dtype)
-                if guesses.shape != labels.shape:
-                    shapes = f"{tuple(labels.shape)}, guesses {tuple(guesses.shape)}"
-                    raise ValueError(f"labels of shape {shapes}: give as many labels as there are guesses")
-                right, total = right + int((guesses == labels).sum()), total + labels.numel()
+        right = total = 0
+        with self._idle():
+            number = self._number(task)
+            forward = forward_for(self.network, number)
+            with self._as(number), torch.no_grad():
+                for inputs, labels in batches_of(data, self.schedule.test_batch_size, None, self._device)():
+                    outputs = forward(inputs)
+                    guesses = outputs.argmax(1) if labels.dtype == torch.int64 else (outputs > 0).to(labels.dtype)
+                    if guesses.shape != labels.shape:
+                        shapes = f"{tuple(labels.shape)}, guesses {tuple(guesses.shape)}"
+                        raise ValueError(f"labels of shape {shapes}: give as many labels as there are guesses")
+                    right, total = right + int((guesses == labels).sum()), total + labels.numel()
         if not total:
             raise ValueError("no examples: give at least one")
         return right / total
@@ -64,8 +80,10 @@ class Taught:
     def answering(self, task: str) -> Iterator[nn.Module]:
         """The network as it is for a task, in evaluation mode; as it was again at the end."""
         words = "the network answers for one task: leave the context of answering() before anything else is asked"
-        with self._occupied(words), self._as(self._number(task)):
-            yield self.network
+        with self._occupied(words):
+            number = self._number(task)
+            with self._as(number), _told(self.network, number):
+                yield self.network
 
     # Keeping
 
@@ -88,20 +106,24 @@ class Taught:
 
     def state(self) -> dict[str, Tensor]:
         """Everything, as tensors by name, in memory of their own."""
-        self._check_idle()
-        state = {f"network.{name}": value for name, value in self.network.state_dict().items()} | self._kept()
-        state["tasks"], state["method"] = _packed(self.tasks), _packed(self._describe())
-        return {
-            name: value.detach().cpu().clone(memory_format=torch.contiguous_format) for name, value in state.items()
-        }
+        with self._idle():
+            state = {f"network.{name}": value for name, value in self.network.state_dict().items()} | self._kept()
+            state["tasks"], state["method"] = _packed(self.tasks), _packed(self._describe())
+            return {
+                name: value.detach().cpu().clone(memory_format=torch.contiguous_format) for name, value in state.items()
+            }
 
     def restore(self, state: dict[str, Tensor]) -> None:
         """Take over what `state` gave, of a learner of the same network and method."""
-        self._check_idle()
+        with self._idle():
+            self._restore(state)
+
+    def _restore(self, state: dict[str, Tensor]) -> None:
         try:
             here = {name: self._here(value) for name, value in state.items()}
             tasks = _unpacked(state["tasks"])
-            if "method" in state and (method := _unpacked(state["method"])) != self._describe():  # early ones have none
+            method = _unpacked(state["method"]) if "method" in state else {}
+            if any(method.get(name, value) != value for name, value in self._describe().items()):  # early ones say less
                 raise ValueError(f"it is of {method}, this one of {self._describe()}")
             take_over = self._taking_over(here, len(tasks))
             network, own = part_of(here, "network."), self.network.state_dict()
@@ -143,19 +165,30 @@ class Taught:
     @contextmanager
     def _occupied(self, why: str) -> Iterator[None]:
         """Nothing else can be asked while this is open: the network is not as it is between tasks."""
-        self._check_idle()
-        self._busy = why
-        try:
-            yield
-        finally:
-            self._busy = ""
+        with self._idle():
+            self._busy = why
+            try:
+                yield
+            finally:
+                self._busy = ""
 
-    def _check_idle(self) -> None:
-        if self._busy:
-            raise RuntimeError(self._busy)
+    @contextmanager
+    def _idle(self) -> Iterator[None]:
+        """Other threads wait for each other; the thread that has opened a context is told to leave it."""
+        with self._lock:
+            if self._busy:
+                raise RuntimeError(self._busy)
+            yield
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _lock=threading.RLock())
 
     def _check_new(self, task: str) -> None:
-        self._check_idle()
+        if self._busy:
+            raise RuntimeError(self._busy)
         if not isinstance(task, str):
             raise ValueError(f"task {task!r}: give a name, as text")
         if task in self.tasks:
@@ -201,6 +234,31 @@ class Taught:
 
     def _here(self, tensor: Tensor) -> Tensor:
         return tensor.to(self._device)
+
+
+def _refuse_wrapped(network: nn.Module) -> None:
+    """Wrappers that copy, shard or compile a network do not see what happens to the layers inside."""
+    for name, module in network.named_modules():
+        kind = type(module).__name__
+        if kind in ("DataParallel", "DistributedDataParallel", "FullyShardedDataParallel", "OptimizedModule"):
+            where = f"module {name!r}" if name else "the network"
+            raise ValueError(f"{where} is wrapped in {kind}: give the learner what it wraps")
+
+
+@contextmanager
+def _told(network: nn.Module, task: int) -> Iterator[None]:
+    """A network whose forward has an argument `task` is told the task's number, unless the caller tells it."""
+    if "task" not in inspect.signature(network.forward).parameters:
+        yield
+        return
+    before = network.__dict__.get("forward")
+    network.forward = functools.partial(network.forward, task=task)
+    try:
+        yield
+    finally:
+        del network.forward
+        if before is not None:
+            network.forward = before
 
 
 def part_of(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:

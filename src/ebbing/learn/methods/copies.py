@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from ebbing.learn.batches import modes_kept
 from ebbing.learn.methods.fine_tuning import Unprotected
-from ebbing.learn.schedule import Schedule
+from ebbing.learn.schedule import Schedule, check_schedule
 from ebbing.learn.taught import part_of
 
 Values = dict[str, Tensor]
@@ -28,6 +28,9 @@ class Copies:
     schedule: Schedule = field(default_factory=Schedule)
 
     version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        check_schedule(self.schedule)
 
     def start(self, network: nn.Module) -> Copied:
         """A learner that has learnt nothing yet."""

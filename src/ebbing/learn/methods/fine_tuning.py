@@ -6,6 +6,8 @@ are.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -13,8 +15,8 @@ import torch
 from torch import nn
 
 from ebbing.learn.batches import Data, Pair, batches_of, forward_for, modes_kept
-from ebbing.learn.schedule import Checkpoint, Schedule, Watch, fit
-from ebbing.learn.taught import Taught
+from ebbing.learn.schedule import Checkpoint, Schedule, Watch, check_schedule, fit
+from ebbing.learn.taught import Taught, Trained
 
 
 @dataclass(frozen=True)
@@ -24,6 +26,9 @@ class FineTuning:
     schedule: Schedule = field(default_factory=Schedule)
 
     version: ClassVar[int] = 1
+
+    def __post_init__(self) -> None:
+        check_schedule(self.schedule)
 
     def start(self, network: nn.Module) -> Unprotected:
         """A learner that has learnt nothing yet."""
@@ -46,29 +51,38 @@ class Unprotected(Taught):
         watch: Watch | None = None,
     ) -> None:
         """Learn a task by the schedule; `data` as for `Learner.learn`. Nothing changes if this is interrupted."""
-        self._check_new(task)
         random = random if random is not None else torch.Generator().manual_seed(0)
         validation = self._validation(data, validation)
-        before = self._copied()
-        try:
-            with modes_kept(self.network):
-                fit(
-                    self.schedule,
-                    self.network,
-                    forward_for(self.network, len(self.tasks)),
-                    [parameter for parameter in self.network.parameters() if parameter.requires_grad],
-                    batches_of(data, self.schedule.batch_size, random, self._device),
-                    task=task,
-                    validation=None if validation is None else self._pair_here(validation),
-                    random=random,
-                    checkpoint=checkpoint,
-                    watch=watch,
-                )
-            self._learnt()
-        except BaseException:
-            self._write(before)
-            raise
-        self.tasks.append(task)
+        with self.task(task) as parameters:
+            fit(
+                self.schedule,
+                self.network,
+                forward_for(self.network, len(self.tasks)),
+                parameters,
+                batches_of(data, self.schedule.batch_size, random, self._device),
+                task=task,
+                validation=None if validation is None else self._pair_here(validation),
+                random=random,
+                checkpoint=checkpoint,
+                watch=watch,
+            )
+
+    @contextmanager
+    def task(self, task: str, examples: Pair | None = None) -> Iterator[Trained]:
+        """Learn a task by your own loop; as `Learner.task`, but no examples are needed."""
+        with self._lock:
+            self._check_new(task)
+            before = self._copied()
+            words = "a task is being learnt: leave the context of task() before anything else is asked"
+            try:
+                with self._occupied(words), modes_kept(self.network), torch.enable_grad():
+                    self.network.train()
+                    yield Trained({name: p for name, p in self.network.named_parameters() if p.requires_grad})
+                self._learnt()
+            except BaseException:
+                self._write(before)
+                raise
+            self.tasks.append(task)
 
     def _learnt(self) -> None:
         """What is to be kept of a task just learnt."""

@@ -29,7 +29,8 @@ class TrgpPlus(Trgp):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.recency is not None and not 0 < self.recency <= 1:
+        recency = self.recency
+        if recency is not None and (not isinstance(recency, int | float) or not 0 < recency <= 1):
             raise ValueError(f"recency={self.recency!r}: give r = 1 - n/p, between 0 and 1")
         if self.recency is None and len(self.weights) < self.trusted:
             raise ValueError(
