@@ -24,7 +24,7 @@ def runs_json(folder: Path, clean: str | None) -> dict[str, Any]:
     freed = 0 if clean is None else store.clean(weights_only=clean == "weights")
     counted: Counter[str] = Counter()
     for entry in store.entries():
-        settings = {name: value for name, value in entry.about.items() if name != "path"}
+        settings = {name: value for name, value in entry.about.items() if name not in ("path", "made_with")}
         counted[json.dumps(settings, sort_keys=True)] += 1
     groups = [{"settings": json.loads(settings), "entries": n} for settings, n in sorted(counted.items())]
     return {"folder": str(folder), "bytes": store.size(), "freed": freed, "groups": groups}

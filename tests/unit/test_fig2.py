@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from scipy.stats import spearmanr
+from scipy.stats import sem, spearmanr
 
 from ebbing import Problem, expect
 from ebbing.learn import FiveLayers, Lesson, Sample, Sgd, Training, train_plainly
@@ -39,6 +39,12 @@ def matrix(sequence, forgetting, generalization):
     return errors
 
 
+def by_seed(values, seeds=3):
+    """Values that all seeds share but for a level of their own and a little noise."""
+    noise = 1e-4 * np.random.default_rng(0).standard_normal((3, 6))
+    return np.array(values) + 0.001 * np.arange(seeds)[:, None] + noise[:seeds, : len(values)]
+
+
 def made_up(changes=(), seeds=3, fits=()) -> Any:
     """A result that agrees with every claim but for changes: (panel, setup) -> F_T by place, or by seed and place."""
     changes, fits = dict(changes), dict(fits)
@@ -46,7 +52,7 @@ def made_up(changes=(), seeds=3, fits=()) -> Any:
     for panel, setups in fig2.SETUPS.items():
         for setup, members in setups.items():
             F = np.array(changes.get((panel, setup), AGREES[panel]))
-            F = F if F.ndim == 2 else F + 0.001 * np.arange(seeds)[:, None]
+            F = F if F.ndim == 2 else by_seed(F, seeds)
             for x, sequence in enumerate(members):
                 matrices[sequence] = np.stack([matrix(sequence, F[k, x], F[k, x]) for k in range(seeds)])
                 fitted[sequence] = np.full((seeds, len(sequence)), 0.001)
@@ -86,7 +92,7 @@ def test_forgetting_and_generalization_by_seed_and_place():
     result = made_up()
     for panel, setups in fig2.SETUPS.items():
         for setup in setups:
-            expected = np.array(AGREES[panel]) + 0.001 * np.arange(3)[:, None]
+            expected = by_seed(AGREES[panel])
             np.testing.assert_allclose(result.forgetting(panel, setup), expected, rtol=1e-12)
             np.testing.assert_allclose(result.generalization(panel, setup), expected, rtol=1e-12)
 
@@ -95,9 +101,10 @@ def test_forgetting_and_generalization_by_seed_and_place():
 
 
 @pytest.mark.parametrize("seeds", [1, 2, 3])
-def test_every_claim_can_hold(seeds):
+def test_every_claim_can_hold_but_not_by_one_seed(seeds):
     found = judged(made_up(seeds=seeds))
-    assert all(verdict.holds for verdict in found.values())
+    assert {verdict.holds for name, verdict in found.items() if name != FITTED} == {True if seeds > 1 else None}
+    assert found[FITTED].holds
     assert {verdict.ran for verdict in found.values()} == {f"{seeds} seed{'s' * (seeds > 1)}, 600 epochs"}
 
 
@@ -111,12 +118,13 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize("seeds", [1, 3])
 @pytest.mark.parametrize(("claim", "where", "values"), OTHERS)
-def test_every_claim_can_fail_alone(claim, where, values, seeds):
-    result = made_up({where: values}, seeds)
-    failed = {name for name, verdict in judged(result).items() if not verdict.holds}
-    assert failed == ({claim, FALLS_G} if claim == FALLS else {claim})
+def test_every_claim_can_fail_alone(claim, where, values):
+    found = judged(made_up({where: values}))
+    assert {name for name, verdict in found.items() if verdict.holds is False} == (
+        {claim, FALLS_G} if claim == FALLS else {claim}
+    )
+    assert not [name for name, verdict in found.items() if verdict.holds is None]
 
 
 @pytest.mark.parametrize("place", range(6))
@@ -142,13 +150,13 @@ def test_generalization_is_judged_by_itself():
     assert judged(with_generalization(AGREES["a"]))[FALLS_G].holds
     found = judged(with_generalization(AGREES["a"][::-1]))
     assert found[FALLS].holds
-    assert not found[FALLS_G].holds
+    assert found[FALLS_G].holds is False
 
 
-def test_a_rise_on_average_that_chance_explains_does_not_hold():
+def test_a_rise_on_average_that_chance_explains_decides_nothing():
     noisy = [(0.1, 0.2, 0.3, 0.4), (0.2, 0.4, 0.1, 0.3), (0.3, 0.1, 0.4, 0.2)]  # rank correlations 1, 0, 0
     verdict = judged(made_up({("b", "forgetting_0"): noisy}))[rises(0)]
-    assert not verdict.holds
+    assert verdict.holds is None
     said = re.fullmatch(
         r"rank correlation \+0\.33, in the claimed direction in 1 of 3 seeds; Page's test p = (0\.\d+)", verdict.result
     )
@@ -156,20 +164,17 @@ def test_a_rise_on_average_that_chance_explains_does_not_hold():
     assert float(said[1]) > 0.05
 
 
-def test_with_one_seed_the_trend_is_its_sign_and_no_test_is_named():
-    verdict = judged(made_up(seeds=1))[rises(0)]
-    assert verdict.result == "rank correlation +1.00, in the claimed direction in 1 of 1 seeds"
+def test_with_one_seed_the_trend_is_told_and_no_test_is_named():
     almost = (0.2, 0.1, 0.3, 0.25)
     verdict = judged(made_up({("b", "forgetting_0"): almost}, seeds=1))[rises(0)]
-    assert verdict.holds
-    assert "+0.60" in verdict.result
+    assert verdict.result == "rank correlation +0.60, in the claimed direction in 1 of 1 seeds"
+    assert verdict.holds is None
 
 
 def test_equal_values_are_no_trend():
-    for seeds in (1, 3):
-        verdict = judged(made_up({("b", "forgetting_1"): (0.2,) * 4}, seeds))[rises(1)]
-        assert not verdict.holds
-        assert verdict.result.startswith(f"rank correlation +0.00, in the claimed direction in 0 of {seeds} seeds")
+    verdict = judged(made_up({("b", "forgetting_1"): [(0.2,) * 4] * 3}))[rises(1)]
+    assert verdict.holds is None
+    assert verdict.result.startswith("rank correlation +0.00, in the claimed direction in 0 of 3 seeds")
 
 
 @pytest.mark.parametrize(("values", "expected"), [((1, 1, 1), 0.0), ((1, 2, 2), math.sqrt(0.75)), ((3, 2, 1), -1.0)])
@@ -179,7 +184,7 @@ def test_rank_correlation_with_ties(values, expected):
     assert fig2_verdicts.rank_correlation(b, a) == pytest.approx(expected, abs=1e-12)
 
 
-# Margins: the best mean decides, the words say what it is worth
+# Margins: seed by seed, between the best that is claimed and the best of the others
 
 
 def spread(first, second):
@@ -189,49 +194,45 @@ def spread(first, second):
     return judged(made_up({("d", "forgetting_1"): values}, seeds=len(first)))[alternating(1)]
 
 
-def test_a_margin_within_noise_holds_and_says_so():
+def test_a_margin_within_noise_decides_nothing():
     """Differences 0.01, -0.02, 0.03: mean 1/150, standard error 0.0145, t = 0.459 with 2 degrees of freedom."""
     verdict = spread((0.10, 0.12, 0.10), (0.11, 0.10, 0.13))
-    assert verdict.holds
+    assert verdict.holds is None
     assert verdict.result == (
-        "best at 0; 0, the best claimed, against 3, the best other: less forgetting by 0.0067 +- 0.0145, better in "
-        "2 of 3 seeds; within noise (paired t-test, p = 0.69)"
+        "best at 0; forgetting at 3, the best other, minus that at 0, the best claimed: "
+        "+0.0067 ± 0.0145 (p = 0.69, positive in 2 of 3 seeds)"
     )
 
 
-def test_a_margin_beyond_noise_says_so_on_either_side():
+def test_a_margin_beyond_noise_decides_either_way():
     """Differences 0.010, 0.011, 0.012: t = 0.011 sqrt(3) / 0.001 = 19.05, p = 0.0027. Paired: seeds differ far more."""
     better, worse = (0.10, 0.30, 0.50), (0.110, 0.311, 0.512)
     verdict = spread(better, worse)
-    assert verdict.holds
-    assert "less forgetting by 0.0110 +- 0.0006, better in 3 of 3 seeds; beyond noise" in verdict.result
-    assert verdict.result.endswith("(paired t-test, p = 0.0027)")
+    assert verdict.holds is True
+    assert verdict.result.endswith("+0.0110 ± 0.0006 (p = 0.0027, positive in 3 of 3 seeds)")
     verdict = spread(worse, better)
-    assert not verdict.holds
-    assert verdict.result.startswith(
-        "best at 3; 0, the best claimed, against 3, the best other: more forgetting by 0.0110"
-    )
-    assert "better in 0 of 3 seeds; beyond noise (paired t-test, p = 0.0027)" in verdict.result
+    assert verdict.holds is False
+    assert verdict.result.startswith("best at 3; forgetting at 3, the best other, minus that at 0, the best claimed")
+    assert verdict.result.endswith("-0.0110 ± 0.0006 (p = 0.0027, positive in 0 of 3 seeds)")
 
 
 def test_two_seeds_that_agree_may_still_be_noise():
     """Differences 0.01 and 0.02: t = 3 with 1 degree of freedom, p = 1 - 2 arctan(3) / pi = 0.205."""
-    assert spread((0.1, 0.1), (0.11, 0.12)).result.endswith("within noise (paired t-test, p = 0.2)")
+    verdict = spread((0.1, 0.1), (0.11, 0.12))
+    assert verdict.holds is None
+    assert "p = 0.2," in verdict.result
 
 
 def test_one_seed_cannot_tell():
     verdict = spread((0.1,), (0.3,))
-    assert verdict.holds
-    assert verdict.result.endswith("less forgetting by 0.2000; one seed cannot tell whether that is noise")
+    assert verdict.holds is None
+    assert verdict.result.endswith("+0.2000 (one seed: how surely cannot be told)")
 
 
 def test_ties():
     verdict = spread((0.25, 0.5, 0.25), (0.25, 0.5, 0.25))
-    assert verdict.result.endswith(
-        "no difference +- 0.0000, better in 0 of 3 seeds; within noise (paired t-test, p = 1)"
-    )
-    assert spread((0.25,), (0.25,)).result.endswith("no difference; one seed cannot tell whether that is noise")
-    assert fig2_verdicts._margin(np.array([0.5, 0.5])).endswith("beyond noise (paired t-test, p = 0)")
+    assert verdict.holds is None
+    assert verdict.result.endswith("+0.0000 ± 0.0000 (no spread, positive in 0 of 3 seeds)")
 
 
 # Tasks that were not learnt
@@ -245,7 +246,7 @@ def test_tasks_that_were_not_fitted_are_named():
     verdict = judged(result)[FITTED]
     assert not verdict.holds
     assert verdict.result == "718 of 720; largest squared training error 0.25"
-    assert [name for name, verdict in judged(result).items() if not verdict.holds] == [FITTED]
+    assert [name for name, verdict in judged(result).items() if verdict.holds is not True] == [FITTED]
     assert judged(made_up())[FITTED].result == "720 of 720; largest squared training error 0.001"
 
 
@@ -336,17 +337,16 @@ def curves(ax):
 def test_the_picture_shows_means_and_standard_errors():
     result = made_up()
     axes = dict(zip("abcd", fig2_plot.plot(result).axes, strict=True))
-    error = 0.001 / math.sqrt(3)  # of 0, 1 and 2 thousandths
     found = curves(axes["a"])
     assert list(found) == ["forgetting $F_2$", "generalization error $G_2$"]
     for x, y, lengths in found.values():
         assert x == list(range(6))
-        np.testing.assert_allclose(y, np.array(AGREES["a"]) + 0.001, rtol=1e-12)
-        np.testing.assert_allclose(lengths, error, rtol=1e-9)
+        np.testing.assert_allclose(y, by_seed(AGREES["a"]).mean(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(lengths, sem(by_seed(AGREES["a"])), rtol=1e-9)
     for panel, start in (("b", 0), ("c", 1), ("d", 0)):
         found = curves(axes[panel])
         assert list(found) == list(SETUPS[panel])
-        mean = np.array(AGREES[panel]) + 0.001
+        mean, error = by_seed(AGREES[panel]).mean(axis=0), sem(by_seed(AGREES[panel]))
         worst = 1 if panel == "b" else mean.max()
         for x, y, lengths in found.values():
             assert x == [start + i for i in range(len(mean))]
@@ -355,7 +355,7 @@ def test_the_picture_shows_means_and_standard_errors():
 
 
 def test_one_seed_has_no_error_bars_and_zeros_can_be_drawn():
-    result = made_up({("c", "forgetting_0"): (0.0,) * 6}, seeds=1)
+    result = made_up({("c", "forgetting_0"): [(0.0,) * 6]}, seeds=1)
     axes = fig2_plot.plot(result).axes
     assert {lengths is None for ax in axes for _, _, lengths in curves(ax).values()} == {True}
     assert not curves(axes[2])["forgetting_0"][1].any()

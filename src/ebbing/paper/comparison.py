@@ -13,19 +13,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 from ebbing import metrics
 from ebbing.data import DataError
 from ebbing.learn import Training
 from ebbing.learn.presets import AnyStream, MethodName, preset
 from ebbing.paper.record import provenance
+from ebbing.paper.statistics import Paired, standard_error
 from ebbing.runs import HERE, Store, Where
 from ebbing.runs.stream import StreamRun, learn_streams
 from ebbing.validate import Array, count
-
-SAME = 1e-9
-"""Percentage points below which differences differ by rounding alone."""
 
 
 @dataclass(frozen=True)
@@ -94,36 +91,8 @@ class Comparison:
 
     first: str
     second: str
-    accuracy: tuple[float, ...]  # by seed
-    transfer: tuple[float, ...]
-
-    def text(self, what: str) -> str:
-        """The mean difference, how surely it is not zero, and in how many seeds it is positive.
-
-        >>> Comparison("b", "a", (0.1, 0.3, 0.2), (0.0, 0.0, 0.0)).text("accuracy")
-        '+0.20 (standard error 0.06, p = 0.074, positive in 3 of 3 seeds)'
-        """
-        values = np.array(getattr(self, what))
-        if len(values) < 2:
-            return f"{values.mean():+.2f} (one seed: how surely cannot be told)"
-        error = values.std(ddof=1) / np.sqrt(len(values))
-        wins = int((values > 0).sum())
-        sure = f"p = {self.p_value(what):.2g}" if error > SAME else "no spread"
-        return f"{values.mean():+.2f} (standard error {error:.2f}, {sure}, positive in {wins} of {len(values)} seeds)"
-
-    def p_value(self, what: str) -> float:
-        """Of a paired t-test, two-sided; 1 where the spread cannot be told, of a single seed or of equal differences.
-
-        Accuracies are multiples of one test image: that two differences are equal is chance, not certainty.
-        """
-        values = np.array(getattr(self, what))
-        if len(values) < 2 or (error := values.std(ddof=1) / np.sqrt(len(values))) <= SAME:
-            return 1.0
-        return float(2 * stats.t.sf(abs(values.mean()) / error, len(values) - 1))
-
-    def better_than(self, what: str) -> bool | None:
-        """Whether the first is better, surely enough; None if these seeds do not tell."""
-        return None if self.p_value(what) >= 0.05 else bool(np.mean(getattr(self, what)) > 0)
+    accuracy: Paired
+    transfer: Paired
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +134,7 @@ class Result:
             differences = []
             for measure in (self.accuracy, self.transfer):
                 a, b = measure(protocol, first), measure(protocol, second)
-                differences.append(tuple(float(a[places[0][s]] - b[places[1][s]]) for s in seeds))
+                differences.append(Paired(tuple(float(a[places[0][s]] - b[places[1][s]]) for s in seeds)))
             found.append(Comparison(first, second, *differences))
         return found
 
@@ -202,7 +171,11 @@ def run(
             progress=report,
             stored_only=stored_only,
         )
-    return Result(study, runs, provenance(study, time.monotonic() - began))
+    everything = [run for found in runs.values() for run in found]
+    trained = sum(run.trained for run in everything)
+    found = sum(max(run.learnt, 0) for run in everything) - trained
+    record = provenance(study, time.monotonic() - began, "torch") | {"tasks": {"trained": trained, "found": found}}
+    return Result(study, runs, record)
 
 
 def _has_data(protocol: Protocol, stored_only: bool) -> bool:
@@ -222,5 +195,4 @@ def spread(values: Sequence[float] | Array) -> str:
     """
     if len(values) == 1:
         return f"{values[0]:.2f} (1 seed)"
-    error = np.std(values, ddof=1) / np.sqrt(len(values))
-    return f"{np.mean(values):.2f} ± {error:.2f} ({len(values)} seeds)"
+    return f"{np.mean(values):.2f} ± {standard_error(np.asarray(values)):.2f} ({len(values)} seeds)"

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ebbing.paper.comparison import Protocol, Result
-from ebbing.paper.record import write_atomically
+from ebbing.paper.record import STYLE, save_figure
+from ebbing.paper.statistics import standard_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_STYLE: dict[Any, Any] = {"font.size": 9, "axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False}
 _RUN, _MEAN, _PAPER = "#56B4E9", "#0072B2", "#D55E00"  # Okabe-Ito
 
 
@@ -25,7 +24,7 @@ def plot(result: Result) -> Figure:
 
     shown = [p for p in result.study.protocols if any(len(result.accuracy(p, name)) for name in p.names)]
     heights = [1 + len(protocol.names) for protocol in shown] or [1]
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(7.4, 0.9 + 0.27 * sum(heights)), layout="constrained")
         rows = figure.subplots(max(len(shown), 1), 2, squeeze=False, gridspec_kw={"height_ratios": heights})
         for (left, right), protocol in zip(rows, shown, strict=False):
@@ -57,8 +56,9 @@ def _panel(ax: Any, result: Result, protocol: Protocol, measure: int) -> None:
             ax.text(low, y, f"  \N{LEFTWARDS ARROW} {values.mean():.1f}", color=_MEAN, va="center", fontsize=8)
         elif len(values):
             ax.plot(values, np.full(len(values), y), "o", color=_RUN, ms=4, label=label("one seed"))
-            error = values.std(ddof=1) / np.sqrt(len(values)) if len(values) > 1 else 0
-            ax.errorbar(values.mean(), y, xerr=error, fmt="|", color=_MEAN, ms=11, mew=2, label=label("mean"))
+            ax.errorbar(
+                values.mean(), y, xerr=standard_error(values), fmt="|", color=_MEAN, ms=11, mew=2, label=label("mean")
+            )
         if name in protocol.printed:
             ax.plot(protocol.printed[name][measure], y, "D", mfc="none", mec=_PAPER, ms=7, label=label("paper"))
     ax.set_yticks(range(len(protocol.names)), protocol.names)
@@ -89,7 +89,4 @@ def _range(result: Result, protocol: Protocol, measure: int) -> tuple[float, flo
 def save(result: Result, folder: Path) -> None:
     """The study's name with .png and .svg."""
     figure = plot(result)
-    for kind in ("png", "svg"):
-        content = io.BytesIO()
-        figure.savefig(content, format=kind, dpi=200)
-        write_atomically(folder / f"{result.study.name}.{kind}", content.getvalue())
+    save_figure(figure, folder, result.study.name)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ebbing.paper.record import Verdict, provenance, write_atomically, write_csv, write_json
+from ebbing.paper.record import STYLE, Verdict, provenance, save_figure, write_csv, write_json
 from ebbing.problem import Problem
 from ebbing.simulation import Estimate, simulate_metrics
 from ebbing.theory import expect, expect_grid
@@ -166,8 +166,7 @@ def plot(result: Result) -> Figure:
     from matplotlib.patches import Patch
 
     config = result.config
-    style: dict[Any, Any] = {"font.size": 9, "axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False}
-    with mpl.rc_context(style):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(7.2, 5.6), layout="constrained")
         axes = figure.subplots(2, 2, sharex=True)
         for ax, (panel, setup, quantity) in zip(axes.flat, PANELS, strict=True):
@@ -232,13 +231,8 @@ def _limits(result: Result, panel: str, *, log: bool) -> tuple[float, float]:
 
 def save(result: Result, folder: Path) -> list[Path]:
     """fig1.png, fig1.svg, the markers as fig1.csv and everything as fig1.json."""
-    import io
-
     figure = plot(result)
-    for suffix in ("png", "svg"):
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=suffix, dpi=200)
-        write_atomically(folder / f"fig1.{suffix}", buffer.getvalue())
+    save_figure(figure, folder, "fig1")
     names = list(Marker.__dataclass_fields__)
     write_csv(folder / "fig1.csv", names, [[getattr(marker, name) for name in names] for marker in result.markers])
     content = {

@@ -14,10 +14,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import torch
 
 from ebbing import metrics
-from ebbing.learn import DigitTasks, FiveLayers, Sgd, Training, error_matrix, lessons, tree
+from ebbing.learn import DigitTasks, FiveLayers, Sgd, Training, tree
 from ebbing.paper.record import provenance, write_csv, write_json
 from ebbing.runs import HERE, Execution, Store, Where
 from ebbing.validate import Array, count
@@ -129,16 +128,10 @@ def run(
     wanted = sequences()
     nodes = [node for seed in range(config.seeds) for node in tree(wanted, seed)]
     execution = Execution(config.training, nodes, store, progress)
-    errors, fits = execution.run(where)
-    matrices, fitted = {}, {}
-    for sequence in wanted:
-        whole = lessons(sequence)
-        paths = [whole[:t] for t in range(len(whole) + 1)]
-        rows = [{path: errors[seed, path] for path in paths} for seed in range(config.seeds)]
-        matrices[sequence] = np.stack([error_matrix(sequence, row) for row in rows])
-        fitted[sequence] = np.array([[fits[seed, path] for path in paths[1:]] for seed in range(config.seeds)])
-    record = provenance(config, time.monotonic() - began)
-    record["versions"]["torch"] = torch.__version__
+    execution.run(where)
+    measured = {sequence: execution.measured(sequence, range(config.seeds)) for sequence in wanted}
+    matrices, fitted = ({sequence: found[i] for sequence, found in measured.items()} for i in (0, 1))
+    record = provenance(config, time.monotonic() - began, "torch")
     record["networks"] = {"trained": len(execution.nodes) - execution.found, "found": execution.found}
     return Result(config, matrices, fitted, record)
 

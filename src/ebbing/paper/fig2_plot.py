@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ebbing.paper.fig2 import SETUPS, Panel, Result
-from ebbing.paper.fig2_verdicts import RATIOS, Comparison, compare_with_theory
-from ebbing.paper.record import write_atomically
+from ebbing.paper.fig2_verdicts import RATIOS, Prediction, compare_with_theory
+from ebbing.paper.record import STYLE, save_figure
+from ebbing.paper.statistics import standard_error
 from ebbing.validate import Array
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")  # Okabe-Ito
 _MARKERS = ("o", "s", "^", "D")
-_STYLE: dict[Any, Any] = {"font.size": 9, "axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False}
 
 
 def plot(result: Result) -> Figure:
@@ -27,7 +26,7 @@ def plot(result: Result) -> Figure:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(7.4, 5.6), layout="constrained")
         (a, b), (c, d) = figure.subplots(2, 2)
         F, G = result.forgetting("a", "forgetting"), result.generalization("a", "forgetting")
@@ -63,19 +62,19 @@ def _setups(ax: Any, result: Result, panel: Panel, start: int) -> None:
 
 
 def _curve(ax: Any, x: npt.NDArray, values: Array, k: int, label: str) -> None:
-    error = values.std(axis=0, ddof=1) / len(values) ** 0.5 if len(values) > 1 else None
+    error = standard_error(values) if len(values) > 1 else None
     ax.errorbar(
         x, values.mean(axis=0), yerr=error, color=_COLOURS[k], marker=_MARKERS[k], ms=4, lw=1.2, capsize=2, label=label
     )
 
 
-def plot_theory(comparisons: list[Comparison], ratio: float = 0.5) -> Figure:
+def plot_theory(comparisons: list[Prediction], ratio: float = 0.5) -> Figure:
     """Predicted against measured forgetting at one r, a panel each."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     k = RATIOS.index(ratio)
-    with mpl.rc_context(_STYLE):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(7.4, 2.3), layout="constrained")
         for i, (ax, found) in enumerate(zip(figure.subplots(1, 4), comparisons, strict=True)):
             ax.scatter(found.predicted[k], found.measured, s=14, color=_COLOURS[i], alpha=0.8, lw=0)
@@ -89,7 +88,4 @@ def save(result: Result, folder: Path) -> None:
     """fig2.png, fig2.svg, fig2_theory.png, fig2_theory.svg."""
     pictures = {"fig2": plot(result), "fig2_theory": plot_theory(compare_with_theory(result))}
     for name, figure in pictures.items():
-        for suffix in ("png", "svg"):
-            buffer = io.BytesIO()
-            figure.savefig(buffer, format=suffix, dpi=200)
-            write_atomically(folder / f"{name}.{suffix}", buffer.getvalue())
+        save_figure(figure, folder, name)

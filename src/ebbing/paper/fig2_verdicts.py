@@ -10,6 +10,7 @@ from ebbing import metrics
 from ebbing.learn import DigitTasks
 from ebbing.paper.fig2 import SETUPS, Panel, Result
 from ebbing.paper.record import Verdict
+from ebbing.paper.statistics import Paired, trend
 from ebbing.problem import Problem
 from ebbing.theory import expect
 from ebbing.validate import Array
@@ -47,16 +48,12 @@ def _fitted(result: Result, ran: str) -> Verdict:
 
 
 def _trend(claim: str, where: str, values: Array, ran: str) -> Verdict:
-    """Do values rise along the axis, seed by seed? It holds if they do on average and Page's test rules out chance."""
-    from scipy.stats import page_trend_test
-
+    """Do values rise along the axis, seed by seed?"""
     rising = [rank_correlation(np.arange(values.shape[1]), row) for row in values]
     count = sum(r > 0 for r in rising)
     text = f"rank correlation {np.mean(rising):+.2f}, in the claimed direction in {count} of {len(rising)} seeds"
-    if len(values) < 2:
-        return Verdict(claim, where, ran, text, rising[0] > 0)
-    p = float(page_trend_test(values).pvalue)
-    return Verdict(claim, where, ran, f"{text}; Page's test p = {p:.2g}", bool(np.mean(rising) > 0 and p < 0.05))
+    p, holds = trend(values)
+    return Verdict(claim, where, ran, text if len(values) < 2 else f"{text}; Page's test p = {p:.2g}", holds)
 
 
 def rank_correlation(a: Array, b: Array) -> float:
@@ -73,38 +70,21 @@ def rank_correlation(a: Array, b: Array) -> float:
 
 
 def _best_among(claim: str, where: str, values: Array, places: tuple[int, ...], ran: str, *, first: int) -> Verdict:
-    """Is the best mean among some places? That decides; the text says how far the best on either side are apart."""
+    """Is the best mean among some places, by more than noise from the best elsewhere, seed by seed?
+
+    The two places are picked by their means, so the test is lenient: what is within noise by it surely is.
+    """
     mean = values.mean(axis=0)
     best = int(mean.argmin())
     others = [x for x in range(len(mean)) if x not in places]
     inside, outside = min(places, key=lambda x: mean[x]), min(others, key=lambda x: mean[x])
-    margin = values[:, outside] - values[:, inside]  # positive: the claim's best is better, seed by seed
-    text = f"best at {best + first}; {inside + first}, the best claimed, against {outside + first}, the best other: "
-    return Verdict(claim, where, ran, text + _margin(margin), best in places)
-
-
-def _margin(margin: Array) -> str:
-    """A difference in words, and whether it is more than noise: a t-test of the differences, paired by seed.
-
-    The two places were picked by their means, so the test is lenient; what is within noise by it surely is.
-
-    >>> _margin(np.array([0.01, -0.02, 0.03]))
-    'less forgetting by 0.0067 +- 0.0145, better in 2 of 3 seeds; within noise (paired t-test, p = 0.69)'
-    """
-    from scipy.stats import t
-
-    n, mean = len(margin), float(margin.mean())
-    by = f"{'less' if mean > 0 else 'more'} forgetting by {abs(mean):.4f}" if mean else "no difference"
-    if n == 1:
-        return f"{by}; one seed cannot tell whether that is noise"
-    error = float(margin.std(ddof=1)) / n**0.5
-    p = float(2 * t.sf(abs(mean) / error, n - 1)) if error else float(mean == 0)
-    text = f"{by} +- {error:.4f}, better in {np.count_nonzero(margin > 0)} of {n} seeds"
-    return f"{text}; {'beyond' if p < 0.05 else 'within'} noise (paired t-test, p = {p:.2g})"
+    less = Paired(tuple((values[:, outside] - values[:, inside]).tolist()))  # positive: the claim's best is better
+    text = f"best at {best + first}; forgetting at {outside + first}, the best other, minus that at {inside + first}, "
+    return Verdict(claim, where, ran, f"{text}the best claimed: {less.text(4)}", less.positive)
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Prediction:
     """Predicted against measured forgetting of the sequences of a panel, and their rank correlation by r."""
 
     panel: Panel
@@ -113,7 +93,7 @@ class Comparison:
     correlations: tuple[float, ...]  # one per ratio
 
 
-def compare_with_theory(result: Result) -> list[Comparison]:
+def compare_with_theory(result: Result) -> list[Prediction]:
     """Forgetting by the linear theory, from distances between label vectors, against what networks forgot.
 
     A task "is the digit in Y?" is the vector of its labels +-1 over the ten digits, scaled to length 1: the cosine of
@@ -125,7 +105,7 @@ def compare_with_theory(result: Result) -> list[Comparison]:
         measured = np.array([float(metrics.forgetting(result.matrices[s], kind="error").mean()) for s in members])
         predicted = np.array([[_predict(sequence, r) for sequence in members] for r in RATIOS])
         correlations = tuple(rank_correlation(row, measured) for row in predicted)
-        found.append(Comparison(panel, predicted, measured, correlations))
+        found.append(Prediction(panel, predicted, measured, correlations))
     return found
 
 

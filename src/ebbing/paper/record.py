@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import platform
-import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+from ebbing.versions import made_with
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True)
@@ -33,39 +37,18 @@ class Verdict:
         return {True: "holds", False: "does not hold", None: "undecided"}[self.holds]
 
 
-def provenance(config: Any, seconds: float) -> dict[str, Any]:
-    """Where a result comes from: code, settings, versions, machine."""
+def provenance(config: Any, seconds: float, *packages: str) -> dict[str, Any]:
+    """Where a result comes from: code, settings, versions (also of the packages named), machine."""
+    made = made_with("numpy", *packages)
     return {
-        "commit": _commit(),
+        "commit": made.pop("commit"),
         "config": asdict(config),
         "seconds": round(seconds, 3),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {"python": platform.python_version()} | {name: _version(name) for name in ("ebbing", "numpy")},
+        "versions": made,
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
         "command": " ".join(["ebbing", *sys.argv[1:]]),
     }
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"
-
-
-def _commit() -> str | None:
-    """The checkout's commit, with "+changes" if files differ from it; None outside a checkout."""
-
-    def git(*arguments: str) -> str:
-        folder = Path(__file__).parent
-        return subprocess.run(
-            ["git", *arguments], cwd=folder, capture_output=True, text=True, check=True
-        ).stdout.strip()
-
-    try:
-        return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "--untracked-files=no") else "")
-    except (OSError, subprocess.CalledProcessError):
-        return None
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -77,6 +60,18 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
+
+
+STYLE: dict[Any, Any] = {"font.size": 9, "axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False}
+"""Of every figure."""
+
+
+def save_figure(figure: Figure, folder: Path, name: str) -> None:
+    """As .png and .svg."""
+    for kind in ("png", "svg"):
+        content = io.BytesIO()
+        figure.savefig(content, format=kind, dpi=200)
+        write_atomically(folder / f"{name}.{kind}", content.getvalue())
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ebbing.order.exact import prove
 from ebbing.order.objective import Objective
 from ebbing.order.rules import RULES, mean_of_all_orders
-from ebbing.paper.record import Verdict, provenance, write_atomically, write_csv, write_json
+from ebbing.paper.record import STYLE, Verdict, provenance, save_figure, write_csv, write_json
 from ebbing.problem import Problem
 from ebbing.simulation import Estimate
 from ebbing.validate import Array, count
@@ -236,10 +236,9 @@ def plot(result: Result) -> Figure:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    style: dict[Any, Any] = {"font.size": 8, "axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False}
     config = result.config
     top = 1.1 * max([1.0, *(cell.mean + cell.standard_error for cell in result.cells if cell.rule in _STYLES)])
-    with mpl.rc_context(style):
+    with mpl.rc_context({**STYLE, "font.size": 8}):
         figure = Figure(figsize=(0.8 + 1.35 * len(config.ensembles), 5.0), layout="constrained")
         axes = figure.subplots(2, len(config.ensembles), sharex=True, sharey=True, squeeze=False)
         for (row, column), ax in np.ndenumerate(axes):
@@ -264,13 +263,8 @@ def plot(result: Result) -> Figure:
 
 def save(result: Result, folder: Path) -> list[Path]:
     """rules.png, rules.svg, the means as rules.csv, and with verdicts and provenance as rules.json."""
-    import io
-
     figure, cells = plot(result), [vars(cell) for cell in result.cells if cell.instances > 1]
-    for suffix in ("png", "svg"):
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=suffix, dpi=200)
-        write_atomically(folder / f"rules.{suffix}", buffer.getvalue())
+    save_figure(figure, folder, "rules")
     write_csv(folder / "rules.csv", list(cells[0]), [list(cell.values()) for cell in cells])
     content = {
         "provenance": result.provenance,

@@ -12,7 +12,6 @@ steps changes, not their number. The unchanged variant is Figure 2's own: in one
 
 from __future__ import annotations
 
-import io
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -20,12 +19,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import torch
 
 from ebbing import metrics
-from ebbing.learn import DigitTasks, FiveLayers, Sgd, Training, error_matrix, lessons, tree
+from ebbing.learn import DigitTasks, FiveLayers, Sgd, Training, tree
 from ebbing.paper import fig2
-from ebbing.paper.record import Verdict, provenance, write_atomically, write_csv, write_json
+from ebbing.paper.record import STYLE, Verdict, provenance, save_figure, write_csv, write_json
+from ebbing.paper.statistics import Paired, standard_error, trend
 from ebbing.runs import HERE, Execution, Store, Where
 from ebbing.validate import Array, count
 
@@ -123,34 +122,21 @@ class Result:
 
 
 def _falls(F: Array, ran: str) -> Verdict:
-    """Holds if the mean falls from each overlap to the next; how many seeds show the same is reported."""
-    mean, falls = F.mean(axis=0), (np.diff(F, axis=1) < 0).all(axis=1)
-    text = f"{_listed(F)}; at every step in {falls.sum()} of {len(F)} seeds"
-    claim = "forgetting falls with the overlap of two tasks"
-    return Verdict(claim, "sensitivity, Figure 2 (a)", ran, text, bool((np.diff(mean) < 0).all()))
+    falls = (np.diff(F, axis=1) < 0).all(axis=1)
+    p, holds = trend(-F)
+    text = f"{_listed(F)}; at every step in {falls.sum()} of {len(F)} seeds; Page's test p = {p:.2g}"
+    return Verdict("forgetting falls with the overlap of two tasks", "sensitivity, Figure 2 (a)", ran, text, holds)
 
 
 def _more(claim: str, where: str, F: Array, ran: str) -> Verdict:
-    """Does the second sequence forget more than the first? It holds if a t-test, paired by seed, rules out chance."""
-    from scipy.stats import t
-
-    difference = F[:, 1] - F[:, 0]
-    mean, error = float(difference.mean()), float(_standard_error(difference))
-    text = f"{_listed(F)}; difference {mean:+.4f} ± {error:.4f}, > 0 in {(difference > 0).sum()} of {len(F)} seeds"
-    if error == 0:  # a single seed, say
-        return Verdict(claim, f"sensitivity, Figure 2 {where}", ran, text, mean > 0)
-    p = float(t.sf(mean / error, len(F) - 1))
-    return Verdict(claim, f"sensitivity, Figure 2 {where}", ran, f"{text}; p = {p:.2g}", p < 0.05)
+    """Does the second sequence forget more than the first?"""
+    more = Paired(tuple((F[:, 1] - F[:, 0]).tolist()))
+    return Verdict(claim, f"sensitivity, Figure 2 {where}", ran, f"{_listed(F)}; {more.text(4)}", more.positive)
 
 
 def _listed(F: Array) -> str:
-    pairs = zip(F.mean(axis=0), _standard_error(F), strict=True)
+    pairs = zip(F.mean(axis=0), standard_error(F), strict=True)
     return ", ".join(f"{mean:.4f} ± {error:.4f}" for mean, error in pairs)
-
-
-def _standard_error(values: Array) -> Array:
-    """Of the mean over seeds; zero, not unknown, for a single seed, which shows no spread."""
-    return values.std(axis=0, ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.zeros(values.shape[1:])
 
 
 def run(
@@ -173,18 +159,14 @@ def run(
                 progress((k + share) / len(config.variants))
 
         execution = Execution(training, nodes, store, report)
-        errors, fitted = execution.run(where)
+        execution.run(where)
         networks["found"] += execution.found
         networks["trained"] += len(execution.nodes) - execution.found
         matrices[variant], fits[variant] = {}, {}
         for sequence in wanted:
-            whole = lessons(sequence)
-            paths = [whole[:t] for t in range(len(whole) + 1)]
-            rows = [{path: errors[seed, path] for path in paths} for seed in range(config.seeds)]
-            matrices[variant][sequence] = np.stack([error_matrix(sequence, row) for row in rows])
-            fits[variant][sequence] = np.array([[fitted[s, path] for path in paths[1:]] for s in range(config.seeds)])
-    record = provenance(config, time.monotonic() - began)
-    record["versions"]["torch"] = torch.__version__
+            measured = execution.measured(sequence, range(config.seeds))
+            matrices[variant][sequence], fits[variant][sequence] = measured
+    record = provenance(config, time.monotonic() - began, "torch")
     return Result(config, matrices, fits, record | {"networks": networks})
 
 
@@ -215,10 +197,7 @@ def save(result: Result, folder: Path) -> None:
     }
     write_json(folder / "sensitivity.json", content)
     figure = plot(result)
-    for suffix in ("png", "svg"):
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=suffix, dpi=200)
-        write_atomically(folder / f"sensitivity.{suffix}", buffer.getvalue())
+    save_figure(figure, folder, "sensitivity")
 
 
 _COLOURS = ("#000000", "#0072B2", "#56B4E9", "#009E73", "#CC79A7", "#D55E00")  # Okabe-Ito
@@ -232,8 +211,7 @@ def plot(result: Result) -> Figure:
 
     titles = {"a": "two tasks", "b": "four tasks", "d": "two categories"}
     below = {"a": "digits in common", "b": "digits tasks 1, 2 share", "d": "order of tasks"}
-    style: dict[Any, Any] = {"font.size": 9, "axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False}
-    with mpl.rc_context(style):
+    with mpl.rc_context(STYLE):
         figure = Figure(figsize=(7.4, 3.2), layout="constrained")
         axes: Any = figure.subplots(1, 3, width_ratios=(3, 2.4, 2.4))
         for ax, (panel, marks) in zip(axes, SEQUENCES.items(), strict=True):
@@ -243,7 +221,7 @@ def plot(result: Result) -> Figure:
                 label = variant if few == all_ else f"{variant} ({few} of {all_} tasks fitted)"
                 x = np.arange(len(marks)) + 0.07 * (k - (len(result.matrices) - 1) / 2)
                 look = {"color": _COLOURS[k % 6], "marker": _MARKERS[k % 6], "ms": 4, "lw": 1, "capsize": 2}
-                ax.errorbar(x, F.mean(axis=0), yerr=_standard_error(F), label=label, **look)
+                ax.errorbar(x, F.mean(axis=0), yerr=standard_error(F), label=label, **look)
             ax.set_title(f"({panel}) {titles[panel]}", loc="left")
             ax.set_xticks(range(len(marks)), marks)
             ax.set_xlabel(below[panel])

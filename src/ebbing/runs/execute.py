@@ -7,13 +7,17 @@ was under way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import replace
 
-from ebbing.learn.sequences import Node, Outcome, Training
-from ebbing.learn.tasks import Lesson
+import numpy as np
+
+from ebbing.learn.sequences import Node, Outcome, Training, error_matrix
+from ebbing.learn.tasks import Lesson, lessons
 from ebbing.runs.pools import HERE, Pool, Where, pool
 from ebbing.runs.store import Entry, Store
+from ebbing.validate import Array
+from ebbing.versions import made_with
 
 Path = tuple[Lesson, ...]
 Errors = dict[tuple[int, Path], dict[str, float]]
@@ -83,6 +87,15 @@ class Execution:
                 self._work(trainers)
         return self.errors, self.fits
 
+    def measured(self, sequence: Sequence[str], seeds: Iterable[int]) -> tuple[Array, Array]:
+        """Of a sequence that has been trained, the error matrices (seeds, T+1, T) and the fits (seeds, T)."""
+        whole = lessons(sequence)
+        paths, matrices, fits = [whole[:t] for t in range(len(whole) + 1)], [], []
+        for seed in seeds:
+            matrices.append(error_matrix(sequence, {path: self.errors[seed, path] for path in paths}))
+            fits.append([self.fits[seed, path] for path in paths[1:]])
+        return np.array(matrices), np.array(fits, dtype=float)
+
     def _work(self, trainers: Pool) -> None:
         """Keep every ready node submitted; take results as they come."""
         waiting, running = dict(self.todo), {}
@@ -119,6 +132,7 @@ class Execution:
     def _take(self, place: tuple[int, Path], outcome: Outcome) -> None:
         node = self.todo.pop(place)
         about = self.settings | {"seed": node.seed, "path": [str(lesson) for lesson in node.path]}
+        about["made_with"] = made_with("numpy", "torch")
         known = self.known.pop(place, None)
         had_children = known is not None and known.weights_checksum is not None
         kept = outcome.weights if node.has_children or had_children else None

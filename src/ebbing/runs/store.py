@@ -46,7 +46,7 @@ class Entry:
     key: str
     errors: dict[str, float]
     fit: float | None
-    about: dict[str, Any]  # settings, seed and path, to be read by people
+    about: dict[str, Any]  # settings, seed, path, and with what it was made, to be read by people
     weights_checksum: str | None
 
 
