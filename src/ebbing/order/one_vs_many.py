@@ -27,10 +27,19 @@ For T = 3 the places 1 and 2 tie at every r, for T = 2 both places do; there the
 
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cmp_to_key
 from itertools import pairwise
 from math import log
 
-from ebbing.order.polynomials import Poly, Root, generalization_polynomial, isolate_roots, sign_at, trim
+from ebbing.order.polynomials import (
+    Poly,
+    Root,
+    forgetting_polynomial,
+    generalization_polynomial,
+    isolate_roots,
+    sign_at,
+    trim,
+)
 
 
 def _check(T: int, place: int = 1) -> None:
@@ -125,29 +134,41 @@ class Proposition1:
     """Prop. order1 at one T: what holds and what does not.
 
     `places` are the best places in order of decreasing r (increasing n/p), `changes` the r in between; for T = 2, 3
-    they tie at every r. `every_place`: they are 2, ..., floor(T/2), each once, in this order. `differs`: no place is
-    best for both F and G, at any r.
+    they tie at every r. `every_place`: they are the numbers from 2 to floor(T/2). `monotone`: none comes before a lower
+    one. `differs`: no place is best for both F and G, at any r.
     """
 
     T: int
     places: tuple[int, ...]
     changes: tuple[Root, ...]
     every_place: bool
+    monotone: bool
     differs: bool
 
 
 def proposition1(T: int) -> Proposition1:
-    """Settle Prop. order1 at this T, for every 0 < r < 1.
+    """Settle Prop. order1 at this T, for every 0 < r < 1: between two breakpoints nothing changes, so one r decides.
+
+    There forgetting of all T places is compared by their own polynomials, whatever was said of them above.
 
     >>> p = proposition1(8)
-    >>> p.places, [str(rho) for rho in p.changes], p.every_place, p.differs
-    ((2, 3, 4), ['0.782373', '1/5'], True, True)
+    >>> p.places, [str(rho) for rho in p.changes], p.every_place, p.monotone, p.differs
+    ((2, 3, 4), ['0.782373', '1/5'], True, True, True)
     >>> proposition1(3).places, proposition1(3).differs  # places 1 and 2 tie at every r, and 1 is best for G
     ((1, 2), False)
     """
     changes = breakpoints(T)
-    if any(a.compare(b) <= 0 for a, b in pairwise(changes)):
-        raise ArithmeticError(f"T={T}: breakpoints must fall strictly")  # proved above; checked all the same
-    places = tuple(range(2, len(changes) + 3)) if T > 3 else (1, 2)
-    wanted = tuple(range(2, T // 2 + 1))
-    return Proposition1(T, places, changes, places == wanted, not set(places) & set(generalization_places(T)))
+    ordered = sorted(changes, key=cmp_to_key(Root.compare), reverse=True)
+    ends = [Fraction(1), *(end for rho in ordered for end in (rho.hi, rho.lo)), Fraction(0)]
+    least = [_least(T, (upper + lower) / 2) for upper, lower in zip(ends[::2], ends[1::2], strict=True)]
+    places = tuple(place for found in least for place in found)
+    every_place = sorted(places) == list(range(2, T // 2 + 1))
+    monotone = all(a <= b for a, b in pairwise(places))
+    return Proposition1(T, places, changes, every_place, monotone, not set(places) & set(generalization_places(T)))
+
+
+def _least(T: int, r: Fraction) -> tuple[int, ...]:
+    """The places of least forgetting at r, from the polynomials of the orders themselves."""
+    orders = ("B" * (i - 1) + "A" + "B" * (T - i) for i in range(1, T + 1))
+    values = [sum(c * r**k for k, c in enumerate(forgetting_polynomial(order))) for order in orders]
+    return tuple(i + 1 for i, value in enumerate(values) if value == min(values))

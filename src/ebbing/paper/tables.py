@@ -209,7 +209,7 @@ def _statements(
         Statement("Prop. order1, 1) i* takes every value in 2..T/2", all(s.every_place for s in special[2:]), Ts),
         Statement("Prop. order1, 1) at T = 2, 3", any(s.every_place for s in special[:2]),
                   "the range is empty; places 1 and 2 tie at every r"),
-        Statement("Prop. order1, 2) i* is non-decreasing with n/p", all(s.every_place for s in special[2:]), Ts),
+        Statement("Prop. order1, 2) i* is non-decreasing with n/p", all(s.monotone for s in special[2:]), Ts),
         Statement("Prop. order2, T = 4", four.unique, "the only optimum for 0 < r < 1, up to renaming"),
         Statement("Prop. order2, T = 6", six.unique, "the only optimum for 0 < r < 1, up to renaming"),
         Statement("Prop. order3, T = 6", triple.unique, "the only optimum for 0 < r < 1, up to renaming"),
