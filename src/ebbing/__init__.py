@@ -17,7 +17,7 @@ from ebbing.simulation import Estimate, simulate, simulate_metrics, simulate_tex
 from ebbing.theory import expect, expect_grid
 
 if TYPE_CHECKING:
-    from ebbing import data
+    from ebbing import data, learn, order, runs
     from ebbing.order import best_order, front, stakes, worst_order
     from ebbing.problemfile import read_problem
 
@@ -31,9 +31,12 @@ __all__ = [
     "expect",
     "expect_grid",
     "front",
+    "learn",
     "metrics",
+    "order",
     "read_matrix",
     "read_problem",
+    "runs",
     "simulate",
     "simulate_metrics",
     "simulate_textbook",
@@ -43,6 +46,7 @@ __all__ = [
 ]
 
 
+_MODULES = ("data", "learn", "order", "runs")
 _LATER = {
     "best_order": "ebbing.order",
     "front": "ebbing.order",
@@ -54,8 +58,8 @@ _LATER = {
 
 def __getattr__(name: str) -> object:
     """Loads on first use what needs more than NumPy."""
-    if name == "data":
-        return import_module("ebbing.data")
+    if name in _MODULES:
+        return import_module(f"ebbing.{name}")
     if name in _LATER:
         return getattr(import_module(_LATER[name]), name)
     raise AttributeError(f"module 'ebbing' has no attribute {name!r}")

@@ -197,6 +197,7 @@ def train(
     as_published: Annotated[bool, typer.Option("--as-published", help="TRGP as its authors' code has it.")] = False,
     device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu",
     out: Annotated[Path, typer.Option(help="Folder whose runs/ keeps what is trained.")] = Path("results"),
+    save: Annotated[Path | None, typer.Option(help="Write the learner to this file, as learner.save() does.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Learn a stream of tasks by a method, and see what is forgotten. Goes on where it was if interrupted.
@@ -205,6 +206,7 @@ def train(
     """
     from ebbing import printing_train
     from ebbing.learn.presets import preset, stream_named
+    from ebbing.paper.record import write_atomically
     from ebbing.printing import console, to_json
     from ebbing.progress import progress_bar
     from ebbing.runs import Store, Where
@@ -219,8 +221,14 @@ def train(
         epochs=epochs,
     )
     names, store = training.tasks.names, Store(out / "runs")  # type: ignore[attr-defined]
+    if save is not None and save.is_dir():
+        raise ValueError(f"--save {save}: this is a directory; name a file in it")
     with progress_bar("learning") as report:
-        (run,) = learn_streams(training, names, [seed], store, where=Where(device=device), progress=report)
+        (run,) = learn_streams(
+            training, names, [seed], store, where=Where(device=device), progress=report, keep=save is not None
+        )
+    if save is not None and run.learner is not None:
+        write_atomically(save, run.learner)
     if as_json:
         print(to_json("train", printing_train.train_json(run, training)))
     else:

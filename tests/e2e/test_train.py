@@ -11,6 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ebbing.learn import Lesson, preset
+from ebbing.learn.presets import stream_named
+
 COMMAND = Path(sys.executable).with_name("ebbing")
 SMALL = ("--stream", "smnist", "--tasks", "3", "--images", "600", "--epochs", "2")
 ENVIRONMENT = {key: os.environ[key] for key in os.environ if key not in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TERM")}
@@ -60,7 +63,7 @@ def test_killed_and_started_again_it_ends_with_the_same_bytes(tmp_path):
     interrupted.mkdir()
     assert run(whole, *SMALL, "--method", "trgp")[0] == 0
     process = start(interrupted, *SMALL, "--method", "trgp")
-    while not list(interrupted.glob("results/runs/??/*.json")):
+    while len(list(interrupted.glob("results/runs/??/*.json"))) < 2:  # the initial network and the first task
         assert process.poll() is None
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
@@ -68,7 +71,24 @@ def test_killed_and_started_again_it_ends_with_the_same_bytes(tmp_path):
     status, out, _ = run(interrupted, *SMALL, "--method", "trgp", "--json")
     assert status == 0
     assert {n: c for n, c in files(interrupted).items() if not n.endswith(".unfinished")} == files(whole)
-    assert json.loads(out)["trained"] <= 3
+    assert json.loads(out)["trained"] <= 2
+
+
+@pytest.mark.parametrize("finished", [False, True], ids=["at once", "afterwards"])
+def test_the_learner_can_be_saved_and_taken_up_in_python(tmp_path, finished):
+    if finished:
+        assert run(tmp_path, *SMALL, "--method", "gpm")[0] == 0
+    status, out, _ = run(tmp_path, *SMALL, "--method", "gpm", "--save", "learner.safetensors", "--json")
+    assert status == 0
+    content = json.loads(out)
+    assert content["trained"] == (1 if finished else 3)  # nothing needed the network after the last task before
+    training = preset(stream_named("smnist", tasks=3, train_images=600), "gpm", epochs=2)
+    learner = training.method.start(training.architecture.build(5))  # type: ignore[attr-defined]
+    learner.load(tmp_path / "learner.safetensors")
+    assert learner.tasks == ["0", "1", "2"]
+    for task, accuracy in zip(learner.tasks, content["accuracies"][-1], strict=True):
+        sample = training.tasks.sample(Lesson(task, 0), seed=0)
+        assert learner.accuracy(task, sample) == pytest.approx(accuracy)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from ebbing.data import DataError
 from ebbing.learn import PermutedMnist
 from ebbing.paper import comparison_plot, comparison_report
-from ebbing.paper.comparison import Entry, Protocol, Result, Study, run
+from ebbing.paper.comparison import Contender, Protocol, Result, Study, run
 from ebbing.runs import Store
 from ebbing.runs.stream import StreamRun
 
@@ -40,7 +40,7 @@ def result(protocol: Protocol, accuracies: dict[str, list[np.ndarray]]) -> Resul
 PROTOCOL = Protocol(
     "pmnist",
     PermutedMnist(tasks=3),
-    (Entry("GPM", "gpm"), Entry("TRGP", "trgp"), Entry("TRGP+", "trgp+")),
+    (Contender("GPM", "gpm"), Contender("TRGP", "trgp"), Contender("TRGP+", "trgp+")),
     (("TRGP+", "TRGP"), ("TRGP", "GPM")),
     seeds=3,
     printed={"TRGP": (96.34, -0.80), "TRGP+": (96.75, -0.46)},
@@ -78,9 +78,9 @@ def test_a_protocol_that_the_paper_has_not_says_so_and_stands_beside_no_number_o
 
 
 def test_names_of_pairs_and_printed_numbers_are_those_of_entries():
-    with pytest.raises(ValueError, match="pmnist: no entry is called EWC"):
+    with pytest.raises(ValueError, match="pmnist: no contender is called EWC"):
         replace(PROTOCOL, pairs=(("TRGP", "EWC"),))
-    with pytest.raises(ValueError, match="pmnist: no entry is called EWC"):
+    with pytest.raises(ValueError, match="pmnist: no contender is called EWC"):
         replace(PROTOCOL, printed={"EWC": (1.0, 2.0)})
 
 

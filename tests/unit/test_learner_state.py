@@ -8,7 +8,7 @@ from safetensors.torch import load, save
 from torch import nn
 
 from ebbing.learn.methods import Copies, FineTuning, Gpm, TrgpPlus
-from ebbing.runs.store import Checkpoint
+from ebbing.runs.store import CheckpointFile
 from toys import (
     CLASSES,
     IDS,
@@ -142,7 +142,7 @@ def test_a_larger_network_is_refused_before_anything_is_overwritten():
 
 def test_a_checkpoint_of_another_task_is_not_taken_up(tmp_path, monkeypatch):
     monkeypatch.setattr("ebbing.learn.schedule.CHECKPOINT_EVERY", -1.0)
-    checkpoint = Checkpoint(tmp_path / "checkpoint")
+    checkpoint = CheckpointFile(tmp_path / "checkpoint")
     once, again = (FineTuning(SCHEDULE).start(perceptron()) for _ in range(2))
     for learner, kept in ((once, None), (again, checkpoint)):
         for task in range(2):

@@ -25,7 +25,7 @@ from ebbing.learn.seeding import seeded
 from ebbing.learn.sequences import one_thread
 from ebbing.learn.table1_networks import Perceptron
 from ebbing.runs import Store, execute
-from ebbing.runs.store import Checkpoint
+from ebbing.runs.store import CheckpointFile
 
 HERE = Path(__file__).parent
 
@@ -153,7 +153,7 @@ if __name__ == "__main__":
     import test_projection_engine as program
 
     schedule_module.CHECKPOINT_EVERY = -1.0
-    saved, saving = [], Checkpoint.save
+    saved, saving = [], CheckpointFile.save
 
     def save_and_die(self, content):
         saving(self, content)
@@ -161,5 +161,5 @@ if __name__ == "__main__":
         if len(saved) == int(sys.argv[2]):
             os.kill(os.getpid(), signal.SIGKILL)
 
-    Checkpoint.save = save_and_die
+    CheckpointFile.save = save_and_die
     execute(program.TRAINING, tree(SEQUENCES, seed=0), Store(sys.argv[1]))

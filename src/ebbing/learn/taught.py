@@ -108,7 +108,7 @@ class Taught:
         """Everything, as tensors by name, in memory of their own."""
         with self._idle():
             state = {f"network.{name}": value for name, value in self.network.state_dict().items()} | self._kept()
-            state["tasks"], state["method"] = _packed(self.tasks), _packed(self._describe())
+            state["tasks"], state["method"] = packed(self.tasks), packed(self._describe())
             return {
                 name: value.detach().cpu().clone(memory_format=torch.contiguous_format) for name, value in state.items()
             }
@@ -121,8 +121,8 @@ class Taught:
     def _restore(self, state: dict[str, Tensor]) -> None:
         try:
             here = {name: self._here(value) for name, value in state.items()}
-            tasks = _unpacked(state["tasks"])
-            method = _unpacked(state["method"]) if "method" in state else {}
+            tasks = unpacked(state["tasks"])
+            method = unpacked(state["method"]) if "method" in state else {}
             if any(method.get(name, value) != value for name, value in self._describe().items()):  # early ones say less
                 raise ValueError(f"it is of {method}, this one of {self._describe()}")
             take_over = self._taking_over(here, len(tasks))
@@ -266,12 +266,14 @@ def part_of(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
 
 
-def _packed(content: object) -> Tensor:
+def packed(content: object) -> Tensor:
+    """What JSON can hold, as a tensor of bytes: a state has tensors only."""
     return torch.tensor(list(json.dumps(content).encode()), dtype=torch.uint8)
 
 
-def _unpacked(packed: Tensor) -> Any:
-    return json.loads(bytes(packed.tolist()))
+def unpacked(content: Tensor) -> Any:
+    """What was packed."""
+    return json.loads(bytes(content.tolist()))
 
 
 def _kind(tensor: Tensor) -> str:

@@ -1,8 +1,8 @@
 """Methods of continual learning beside each other: the same streams, the same seeds, ACC and BWT, seed by seed.
 
-A `Study` is a set of protocols; a `Protocol` is a stream, the `Entry`s that learn it, and how many seeds. All entries
-of a protocol see the same tasks, the same initial network and the same shuffling for a seed, so that differences are
-taken seed by seed. `table1` and `ablations` are studies.
+A `Study` is a set of protocols; a `Protocol` is a stream, the `Contender`s that learn it, and how many seeds. All of
+them see the same tasks, the same initial network and the same shuffling for a seed, so that differences are taken seed
+by seed. `table1` and `ablations` are studies.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ebbing.validate import Array, count
 
 
 @dataclass(frozen=True)
-class Entry:
+class Contender:
     """A method with its published settings for the stream, some of them changed."""
 
     name: str
@@ -41,30 +41,31 @@ class Protocol:
 
     name: str
     stream: AnyStream
-    entries: tuple[Entry, ...]
+    contenders: tuple[Contender, ...]
     pairs: tuple[tuple[str, str], ...]  # compared over the same seeds: is the first better than the second?
     seeds: int
+    first_seed: int = 0
     epochs: int | None = None  # None: as published
     patience: bool = True  # whether training may stop early, as published for CIFAR-100
     reduced: str = ""  # what is less than published, in words
-    printed: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # the paper's ACC and BWT, by entry
+    printed: Mapping[str, tuple[float, float]] = field(default_factory=dict)  # the paper's ACC and BWT, by contender
 
     def __post_init__(self) -> None:
         count("seeds", self.seeds)
         unknown = {name for pair in self.pairs for name in pair}.union(self.printed).difference(self.names)
         if unknown:
-            raise ValueError(f"{self.name}: no entry is called {', '.join(sorted(unknown))}")
+            raise ValueError(f"{self.name}: no contender is called {', '.join(sorted(unknown))}")
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the entries."""
-        return tuple(entry.name for entry in self.entries)
+        """Of the contenders."""
+        return tuple(contender.name for contender in self.contenders)
 
     def training(self, name: str) -> Training:
-        """What one of the entries trains."""
-        entry = self.entries[self.names.index(name)]
-        made = preset(self.stream, entry.method, as_published=entry.as_published, epochs=self.epochs)
-        method: Any = replace(made.method, **entry.changes)  # type: ignore[type-var]
+        """What one of the contenders trains."""
+        contender = self.contenders[self.names.index(name)]
+        made = preset(self.stream, contender.method, as_published=contender.as_published, epochs=self.epochs)
+        method: Any = replace(made.method, **contender.changes)  # type: ignore[type-var]
         if not self.patience:
             method = replace(method, schedule=replace(method.schedule, patience=None))
         return replace(made, method=method)
@@ -87,7 +88,7 @@ class Study:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two entries over the same seeds: differences in percentage points, the first minus the second."""
+    """Two contenders over the same seeds: differences in percentage points, the first minus the second."""
 
     first: str
     second: str
@@ -97,10 +98,10 @@ class Comparison:
 
 @dataclass(frozen=True, eq=False)
 class Result:
-    """Every run of every protocol and entry."""
+    """Every run of every protocol and contender."""
 
     study: Study
-    runs: dict[tuple[str, str], list[StreamRun]]  # by protocol and entry
+    runs: dict[tuple[str, str], list[StreamRun]]  # by protocol and contender
     provenance: dict[str, Any] = field(repr=False)
 
     def finished(self, protocol: Protocol, name: str) -> list[StreamRun]:
@@ -165,7 +166,7 @@ def run(
         runs[protocol.name, name] = learn_streams(
             protocol.training(name),
             protocol.stream.names,
-            range(protocol.seeds),
+            range(protocol.first_seed, protocol.first_seed + protocol.seeds),
             store,
             where=where,
             progress=report,

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Panel = Literal["a", "b", "d"]
-Sequence = tuple[str, ...]
+Tasks = tuple[str, ...]
 
 UNCHANGED = "as in Figure 2"
 
-SEQUENCES: dict[Panel, dict[str, Sequence]] = {
+SEQUENCES: dict[Panel, dict[str, Tasks]] = {
     "a": {str(x): fig2.SETUPS["a"]["forgetting"][x] for x in (0, 2, 5)},
     "b": {str(x): fig2.SETUPS["b"]["forgetting_0"][x] for x in (0, 3)},
     "d": {"A B A B": fig2.SETUPS["d"]["forgetting_0"][0], "A A B B": fig2.SETUPS["d"]["forgetting_0"][2]},
@@ -90,8 +90,8 @@ class Result:
     """The measured error matrix of every variant, sequence and seed."""
 
     config: Config
-    matrices: dict[str, dict[Sequence, Array]]  # (seeds, T+1, T)
-    fits: dict[str, dict[Sequence, Array]]  # (seeds, T) squared error on the training data, just learnt
+    matrices: dict[str, dict[Tasks, Array]]  # (seeds, T+1, T)
+    fits: dict[str, dict[Tasks, Array]]  # (seeds, T) squared error on the training data, just learnt
     provenance: dict[str, Any] = field(repr=False)
 
     def forgetting(self, variant: str, panel: Panel) -> Array:

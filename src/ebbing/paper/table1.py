@@ -8,7 +8,7 @@ copy of the network for every task.
 from __future__ import annotations
 
 from ebbing.learn import PermutedMnist, SplitCifar100
-from ebbing.paper.comparison import Entry, Protocol, Study
+from ebbing.paper.comparison import Contender, Protocol, Study
 
 
 def fading(examples: int, weights: int) -> float:
@@ -24,18 +24,18 @@ MNIST_WEIGHTS = 89_400
 CIFAR100_WEIGHTS = 6_528_896  # with one of the heads
 
 
-def entries(r: float) -> tuple[Entry, ...]:
+def contenders(r: float) -> tuple[Contender, ...]:
     """The rows of the table; r gives the theory's weights."""
     return (
-        Entry("SGD", "sgd"),
-        Entry("GPM", "gpm"),
-        Entry("TRGP as published", "trgp", as_published=True),
-        Entry("TRGP", "trgp"),
-        Entry("TRGP+ as published", "trgp+", as_published=True),
-        Entry("TRGP+", "trgp+"),
-        Entry("TRGP+ theory", "trgp+", changes={"recency": r}),
-        Entry("TRGP free", "trgp-free"),
-        Entry("copies", "copies"),
+        Contender("SGD", "sgd"),
+        Contender("GPM", "gpm"),
+        Contender("TRGP as published", "trgp", as_published=True),
+        Contender("TRGP", "trgp"),
+        Contender("TRGP+ as published", "trgp+", as_published=True),
+        Contender("TRGP+", "trgp+"),
+        Contender("TRGP+ theory", "trgp+", changes={"recency": r}),
+        Contender("TRGP free", "trgp-free"),
+        Contender("copies", "copies"),
     )
 
 
@@ -57,7 +57,7 @@ def _printed(trgp: tuple[float, float], trgp_plus: tuple[float, float]) -> dict[
 PMNIST = Protocol(
     "pmnist",
     PermutedMnist(),
-    entries(fading(54_000, MNIST_WEIGHTS)),
+    contenders(fading(54_000, MNIST_WEIGHTS)),
     PAIRS,
     seeds=5,
     printed=_printed((96.34, -0.80), (96.75, -0.46)),
@@ -65,7 +65,7 @@ PMNIST = Protocol(
 CIFAR100_SHORT = Protocol(
     "cifar100 short",
     SplitCifar100(),
-    entries(fading(4_750, CIFAR100_WEIGHTS)),
+    contenders(fading(4_750, CIFAR100_WEIGHTS)),
     PAIRS,
     seeds=3,
     epochs=3,
@@ -75,7 +75,7 @@ CIFAR100_SHORT = Protocol(
 CIFAR100 = Protocol(
     "cifar100",
     SplitCifar100(),
-    (Entry("TRGP", "trgp"), Entry("TRGP+", "trgp+")),
+    (Contender("TRGP", "trgp"), Contender("TRGP+", "trgp+")),
     (("TRGP+", "TRGP"),),
     seeds=1,
     printed={"TRGP": (74.46, -0.90), "TRGP+": (75.31, 0.13)},
@@ -83,7 +83,7 @@ CIFAR100 = Protocol(
 QUICK = Protocol(
     "pmnist quick",
     PermutedMnist(tasks=4, train_images=4_000, test_images=2_000, validation_images=0),
-    entries(fading(4_000, MNIST_WEIGHTS)),
+    contenders(fading(4_000, MNIST_WEIGHTS)),
     PAIRS,
     seeds=2,
     epochs=2,
@@ -91,4 +91,4 @@ QUICK = Protocol(
 )
 
 TABLE1 = Study("table1", "Table 1", (PMNIST, CIFAR100_SHORT, CIFAR100))
-TABLE1_QUICK = Study("table1", "Table 1", (QUICK,))
+TABLE1_QUICK = Study("table1_quick", "Table 1", (QUICK,))

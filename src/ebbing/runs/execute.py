@@ -20,7 +20,9 @@ from ebbing.validate import Array
 from ebbing.versions import made_with
 
 Path = tuple[Lesson, ...]
-Errors = dict[tuple[int, Path], dict[str, float]]
+Place = tuple[int, Path]
+"""Of a node in the trees of all seeds: seed and path."""
+Errors = dict[Place, dict[str, float]]
 Progress = Callable[[float], None]
 
 
@@ -33,7 +35,7 @@ def execute(
     cluster: str | None = None,
     device: str = "cpu",
     progress: Progress | None = None,
-) -> tuple[Errors, dict[tuple[int, Path], float | None]]:
+) -> tuple[Errors, dict[Place, float | None]]:
     """Errors and fit of every node: from the store where they are there, else trained and stored.
 
     workers, cluster, device: as in `Where`. Results on a GPU have the same key as those on a CPU.
@@ -44,17 +46,26 @@ def execute(
 class Execution:
     """What `execute` does, for those who also want to know what was there (`found`) and what was not (`todo`)."""
 
-    def __init__(self, training: Training, nodes: list[Node], store: Store, progress: Progress | None = None) -> None:
-        self.training, self.store, self.progress = training, store, progress
+    def __init__(
+        self,
+        training: Training,
+        nodes: list[Node],
+        store: Store,
+        progress: Progress | None = None,
+        *,
+        keep: Container[Place] = (),
+    ) -> None:
+        """keep: nodes whose weights are wanted, and stored, though no other node needs them."""
+        self.training, self.store, self.progress, self.keep = training, store, progress, keep
         self.nodes = _joined(nodes)
         training.check(lesson.task for node in nodes for lesson in (*node.path, *node.tested))
         self.settings = training.describe()
         self.keys = {place: node.key(self.settings) for place, node in self.nodes.items()}
         self.errors: Errors = {}
-        self.fits: dict[tuple[int, Path], float | None] = {}
-        self.weights: dict[tuple[int, Path], bytes] = {}
-        self.todo: dict[tuple[int, Path], Node] = {}
-        self.known: dict[tuple[int, Path], Entry] = {}  # entries of nodes to do: what they have is not to be lost
+        self.fits: dict[Place, float | None] = {}
+        self.weights: dict[Place, bytes] = {}
+        self.todo: dict[Place, Node] = {}
+        self.known: dict[Place, Entry] = {}  # entries of nodes to do: what they have is not to be lost
         self._look_up()
         self.found = len(self.nodes) - len(self.todo)  # nodes that need no training
 
@@ -64,7 +75,7 @@ class Execution:
         for place in reversed(list(self.nodes)):
             node, entry = self.nodes[place], self.store.get(self.keys[place])
             complete = entry is not None and all(str(lesson) in entry.errors for lesson in node.tested)
-            needed = place in parents
+            needed = place in parents or place in self.keep
             weights = self.store.weights(entry) if complete and needed and entry else None
             if not complete or entry is None or (needed and weights is None):
                 self.todo[place] = node
@@ -77,7 +88,7 @@ class Execution:
                 self.weights[place] = weights
         self.todo = dict(reversed(self.todo.items()))  # parents first
 
-    def run(self, where: Where = HERE) -> tuple[Errors, dict[tuple[int, Path], float | None]]:
+    def run(self, where: Where = HERE) -> tuple[Errors, dict[Place, float | None]]:
         """Train what is to do; errors and fit of every node."""
         where.check()
         self._report()
@@ -117,11 +128,11 @@ class Execution:
             if faults:
                 raise faults[0]
 
-    def _ready(self, place: tuple[int, Path]) -> bool:
+    def _ready(self, place: Place) -> bool:
         seed, path = place
         return not path or (seed, path[:-1]) in self.weights
 
-    def _forget_parent(self, node: Node, waiting: Container[tuple[int, Path]]) -> None:
+    def _forget_parent(self, node: Node, waiting: Container[Place]) -> None:
         """Weights that no other node waits for need no memory any more."""
         parent = (node.seed, node.path[:-1])
         if node.path and not any(
@@ -129,13 +140,13 @@ class Execution:
         ):
             self.weights.pop(parent, None)
 
-    def _take(self, place: tuple[int, Path], outcome: Outcome) -> None:
+    def _take(self, place: Place, outcome: Outcome) -> None:
         node = self.todo.pop(place)
         about = self.settings | {"seed": node.seed, "path": [str(lesson) for lesson in node.path]}
         about["made_with"] = made_with("numpy", "torch")
         known = self.known.pop(place, None)
         had_children = known is not None and known.weights_checksum is not None
-        kept = outcome.weights if node.has_children or had_children else None
+        kept = outcome.weights if node.has_children or had_children or place in self.keep else None
         errors = outcome.errors if known is None else known.errors | outcome.errors
         self.store.put(self.keys[place], errors, outcome.fit, about, kept)
         self.store.checkpoint(self.keys[place]).remove()
@@ -153,9 +164,9 @@ class Execution:
         self._report(part)
 
 
-def _joined(nodes: list[Node]) -> dict[tuple[int, Path], Node]:
+def _joined(nodes: list[Node]) -> dict[Place, Node]:
     """Each node once, with all that is asked of it, parents first."""
-    joined: dict[tuple[int, Path], Node] = {}
+    joined: dict[Place, Node] = {}
     for node in sorted(nodes, key=lambda node: len(node.path)):
         place = (node.seed, node.path)
         if node.path and (node.seed, node.path[:-1]) not in joined:

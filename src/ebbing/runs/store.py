@@ -51,7 +51,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class CheckpointFile:
     """A file with the state of unfinished training: tensors, and a checksum of the rest at the end."""
 
     path: Path
@@ -168,9 +168,9 @@ class Store:
                 if path.suffix == ".unfinished" and time.time() - path.stat().st_mtime > _DEAD:
                     path.unlink()
 
-    def checkpoint(self, key: str) -> Checkpoint:
+    def checkpoint(self, key: str) -> CheckpointFile:
         """Where the unfinished training of a node is kept."""
-        return Checkpoint(self._path(key, "checkpoint"))
+        return CheckpointFile(self._path(key, "checkpoint"))
 
     def _files(self) -> list[Path]:
         return sorted(path for path in self.folder.glob("??/*") if _OURS.fullmatch(path.name))

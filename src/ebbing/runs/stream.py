@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from safetensors.torch import load, save
 
 from ebbing.learn.sequences import Training, tree
 from ebbing.learn.tasks import lessons
+from ebbing.learn.taught import packed, unpacked
 from ebbing.runs.execute import Execution
 from ebbing.runs.pools import HERE, Where
 from ebbing.runs.store import Store
@@ -27,6 +29,7 @@ class StreamRun:
     accuracies: Array  # (T+1, T)
     trained: int  # tasks learnt by this call; the others were in the store
     kept: tuple[int | None, ...] = ()  # bytes of all that is kept after t tasks, the network included; None: not stored
+    learner: bytes | None = None  # the state of the learner at the end, if it was asked for, as its `save` writes it
 
     @property
     def kept_per_task(self) -> float | None:
@@ -58,23 +61,33 @@ def learn_streams(
     where: Where = HERE,
     progress: Report | None = None,
     stored_only: bool = False,
+    keep: bool = False,
 ) -> list[StreamRun]:
-    """One run for each seed. stored_only: train nothing, and take what the store has."""
+    """One run for each seed. stored_only: train nothing, and take what the store has. keep: also the learner."""
     nodes = [node for seed in seeds for node in tree([tasks], seed)]
 
     def report(fraction: float) -> None:
         if progress is not None:
             progress(fraction, _words(execution, seeds, tasks))
 
-    execution = Execution(training, nodes, store, report)
+    ends = {(seed, lessons(tasks)) for seed in seeds} if keep else set()
+    execution = Execution(training, nodes, store, report, keep=ends)
     to_do = {seed: sum(1 for place in execution.todo if place[0] == seed and place[1]) for seed in seeds}
     if not stored_only:
         execution.run(where)
     found = []
     for seed in seeds:
         matrix, kept = _matrix(execution, seed, tasks), _kept(execution, seed, tasks)
-        found.append(StreamRun(seed, tuple(tasks), matrix, 0 if stored_only else to_do[seed], kept))
+        learner = _named(execution.weights[seed, lessons(tasks)]) if keep else None
+        found.append(StreamRun(seed, tuple(tasks), matrix, 0 if stored_only else to_do[seed], kept, learner))
     return found
+
+
+def _named(learner: bytes) -> bytes:
+    """The state of a learner in which each task has its plain name: in a stream it occurs once."""
+    state = load(learner)
+    state["tasks"] = packed([lesson.partition("#")[0] for lesson in unpacked(state["tasks"])])
+    return save(state)
 
 
 def _kept(execution: Execution, seed: int, tasks: Sequence[str]) -> tuple[int | None, ...]:
