@@ -77,15 +77,16 @@ def test_killed_and_started_again_it_ends_with_the_same_bytes(tmp_path):
 @pytest.mark.parametrize("finished", [False, True], ids=["at once", "afterwards"])
 def test_the_learner_can_be_saved_and_taken_up_in_python(tmp_path, finished):
     if finished:
-        assert run(tmp_path, *SMALL, "--method", "gpm")[0] == 0
-    status, out, _ = run(tmp_path, *SMALL, "--method", "gpm", "--save", "learner.safetensors", "--json")
+        assert run(tmp_path, *SMALL, "--method", "trgp")[0] == 0
+    status, out, _ = run(tmp_path, *SMALL, "--method", "trgp", "--save", "learner.safetensors", "--json")
     assert status == 0
     content = json.loads(out)
     assert content["trained"] == (1 if finished else 3)  # nothing needed the network after the last task before
-    training = preset(stream_named("smnist", tasks=3, train_images=600), "gpm", epochs=2)
+    training = preset(stream_named("smnist", tasks=3, train_images=600), "trgp", epochs=2)
     learner = training.method.start(training.architecture.build(5))  # type: ignore[attr-defined]
     learner.load(tmp_path / "learner.safetensors")
     assert learner.tasks == ["0", "1", "2"]
+    assert {name for found in learner.trusted for names in found.values() for name in names} <= {"0", "1"}
     for task, accuracy in zip(learner.tasks, content["accuracies"][-1], strict=True):
         sample = training.tasks.sample(Lesson(task, 0), seed=0)
         assert learner.accuracy(task, sample) == pytest.approx(accuracy)

@@ -92,6 +92,27 @@ def test_a_layer_that_a_task_does_without_is_not_protected():
     assert bases["heads.2"] == 0
 
 
+def test_what_is_protected_and_whom_each_task_trusts(tmp_path):
+    method = Trgp(**settings(), nearness=0.0)
+    learner = taught(method, perceptron())
+    assert learner.trusted[0] == {"0": [], "4": [], "6": []}
+    assert learner.trusted[1] == {"0": ["task 0"], "4": ["task 0"], "6": ["task 0"]}
+    assert learner.trusted[2] == {"0": ["task 0", "task 1"], "4": ["task 0", "task 1"], "6": ["task 0", "task 1"]}
+    ranks = {layer.name: layer.blocks[0].basis.shape for layer in learner.layers}
+    assert learner.protected == {name: m / d for name, (d, m) in ranks.items()}
+    learner.save(tmp_path / "learner")
+    other = method.start(perceptron(1))
+    other.load(tmp_path / "learner")
+    assert (other.trusted, other.protected) == (learner.trusted, learner.protected)
+    before = [*learner.trusted]
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        learner.learn("more", (data(3)[0], torch.full((24, 3), 7.0)))
+    assert learner.trusted == before
+    without = {name: value for name, value in learner.state().items() if name != "trusted"}  # as early versions wrote
+    other.restore(without)
+    assert other.trusted == [{}, {}, {}]
+
+
 def test_a_departure_by_name():
     """Each of the three is its own switch; True is all of them."""
     names = ("strongest unprotected", "shared weights measured", "first layer decides")

@@ -37,7 +37,7 @@ from ebbing.learn.motion import Trusted, exactly
 from ebbing.learn.projection import Departure, Projection
 from ebbing.learn.schedule import Checkpoint, Watch, fit, loss_of
 from ebbing.learn.tasks import Sample
-from ebbing.learn.taught import Taught, Trained, part_of
+from ebbing.learn.taught import Taught, Trained, packed, part_of, unpacked
 
 AT_ONCE = 64
 """Examples that pass through the network together when it is looked at: a few hundred may need much memory."""
@@ -57,10 +57,19 @@ class Learner(Taught):
         self._at_start = _kinds(network)
         self._own_names = self._owned + biases + buffers + (self._norms if method.norms == "own" else [])
         self._own: list[dict[str, Tensor]] = []
+        self.trusted: list[dict[str, list[str]]] = []  # for every task learnt, by layer: the old tasks it trusts
         for setting, values in (("samples", method.samples), ("threshold", method.threshold.first)):
             if isinstance(values, tuple) and len(values) != len(self.layers):
                 names = ", ".join(layer.name for layer in self.layers)
                 raise ValueError(f"{setting}={values}: give one number, or one for each of the layers {names}")
+
+    @property
+    def protected(self) -> dict[str, float]:
+        """By layer, the share of its input directions in which weights no longer move for all tasks."""
+        return {
+            layer.name: sum(block.basis.shape[1] / len(block.basis) for block in layer.blocks) / len(layer.blocks)
+            for layer in self.layers
+        }
 
     # Learning
 
@@ -163,7 +172,14 @@ class Learner(Taught):
         """Set the network in motion."""
         self._write({name: self._fresh[name] for name in self._owned})
         named: dict[str, nn.Parameter] = {}
-        for layer, chosen in zip(self.layers, self._trusted(inputs, labels, loss), strict=True):
+        trusted = self._trusted(inputs, labels, loss)
+        self.trusted.append(
+            {
+                layer.name: [self.tasks[j] for j in sorted({one.task for block in chosen for one in block})]
+                for layer, chosen in zip(self.layers, trusted, strict=True)
+            }
+        )
+        for layer, chosen in zip(self.layers, trusted, strict=True):
             started = layer.start(chosen, self.method.form)
             names = [""] if len(started) == 1 else [f".{i}" for i in range(len(started))]
             named |= {f"{layer.name}.weight{name}": value for name, value in zip(names, started, strict=True)}
@@ -252,7 +268,7 @@ class Learner(Taught):
                     block.basis = basis
                     del block.subspaces[count:], block.changes[count:]
             self._write(values)
-            del self.tasks[count:], self._own[count:]
+            del self.tasks[count:], self._own[count:], self.trusted[count:]
 
         return undo
 
@@ -355,7 +371,7 @@ class Learner(Taught):
     # Keeping
 
     def _kept(self) -> dict[str, Tensor]:
-        state = {f"fresh.{name}": value for name, value in self._fresh.items()}
+        state = {f"fresh.{name}": value for name, value in self._fresh.items()} | {"trusted": packed(self.trusted)}
         for t, own in enumerate(self._own):
             state |= {f"own.{t}.{name}": value for name, value in own.items()}
         for layer in self.layers:
@@ -366,13 +382,16 @@ class Learner(Taught):
     def _taking_over(self, state: dict[str, Tensor], tasks: int) -> Callable[[], None]:
         fresh = {name: state[f"fresh.{name}"] for name in self._fresh}
         own = [part_of(state, f"own.{t}.") for t in range(tasks)]
+        trusted = (
+            unpacked(state["trusted"]) if "trusted" in state else [{} for _ in range(tasks)]
+        )  # early ones have none
         blocks = []
         for layer in self.layers:
             states = [part_of(state, f"layer.{layer.name}.{b}.") for b in range(len(layer.blocks))]
             blocks.append([Block.from_state(part, tasks, layer.weights[0]) for part in states])
 
         def take_over() -> None:
-            self._fresh, self._own = fresh, own
+            self._fresh, self._own, self.trusted = fresh, own, trusted
             for layer, restored in zip(self.layers, blocks, strict=True):
                 layer.blocks = restored
 

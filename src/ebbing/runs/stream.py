@@ -85,8 +85,15 @@ def learn_streams(
 
 def _named(learner: bytes) -> bytes:
     """The state of a learner in which each task has its plain name: in a stream it occurs once."""
+
+    def plain(names: list[str]) -> list[str]:
+        return [name.partition("#")[0] for name in names]
+
     state = load(learner)
-    state["tasks"] = packed([lesson.partition("#")[0] for lesson in unpacked(state["tasks"])])
+    state["tasks"] = packed(plain(unpacked(state["tasks"])))
+    if "trusted" in state:
+        by_task = unpacked(state["trusted"])
+        state["trusted"] = packed([{layer: plain(names) for layer, names in found.items()} for found in by_task])
     return save(state)
 
 
