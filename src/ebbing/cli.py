@@ -205,8 +205,8 @@ def train(
     Example: ebbing train --stream pmnist --method trgp+ --seed 0
     """
     from ebbing import printing_train
+    from ebbing.files import write_whole
     from ebbing.learn.presets import preset, stream_named
-    from ebbing.paper.record import write_atomically
     from ebbing.printing import console, to_json
     from ebbing.progress import progress_bar
     from ebbing.runs import Store, Where
@@ -228,7 +228,7 @@ def train(
             training, names, [seed], store, where=Where(device=device), progress=report, keep=save is not None
         )
     if save is not None and run.learner is not None:
-        write_atomically(save, run.learner)
+        write_whole(save, run.learner)
     if as_json:
         print(to_json("train", printing_train.train_json(run, training)))
     else:

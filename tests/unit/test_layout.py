@@ -17,6 +17,7 @@ PACKAGE = Path(ebbing.__file__).parent
 ORDER = (
     "validate",
     "versions",
+    "files",
     "problem",
     "metrics",
     "matrixfile",

@@ -7,7 +7,6 @@ the cache. Files appear in the cache whole or not at all, so processes may fetch
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 import tempfile
 import warnings
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 from ebbing.data.sources import Carrier, Delivery, Mirror, Progress, SourceError, Wanted, md5, unpack
+from ebbing.files import write_whole
 
 
 class DataError(OSError):
@@ -129,7 +129,7 @@ def remove(collection: Collection) -> int:
     """
     place, freed = collection.folder, 0
     for file in collection.files:
-        for path in (place / file.name, *place.glob(f".{file.name}.*.unfinished")):
+        for path in (place / file.name, *place.glob(f"{file.name}.*.unfinished")):
             with suppress(FileNotFoundError, NotADirectoryError):  # gone already: another process may do the same
                 size = path.stat().st_size
                 path.unlink()
@@ -225,16 +225,11 @@ def _read(path: Path) -> bytes | None:
 
 def _write(path: Path, content: bytes) -> None:
     """The whole file or, if interrupted, the file as it was."""
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.unfinished")
     try:
-        unfinished.write_bytes(content)
-        unfinished.replace(path)
+        write_whole(path, content)
     except OSError as error:
         if _read(path) != content:  # where open files cannot be replaced, another process was faster
             raise _unwritable(path.parent, error) from error
-    finally:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)
 
 
 def _check_writable(place: Path) -> None:

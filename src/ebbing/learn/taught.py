@@ -17,6 +17,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
+from ebbing.files import write_whole
 from ebbing.learn.batches import Data, Pair, batches_of, forward_for, in_batches, modes_kept, pair_of, validation_of
 from ebbing.learn.schedule import Schedule
 from ebbing.learn.tasks import Sample
@@ -89,12 +90,7 @@ class Taught:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything into a safetensors file; the whole file or, if interrupted, the file as it was."""
-        unfinished = Path(f"{os.fspath(path)}.unfinished")
-        try:
-            unfinished.write_bytes(save(self.state()))
-            unfinished.replace(path)
-        finally:
-            unfinished.unlink(missing_ok=True)
+        write_whole(Path(path), save(self.state()))
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Read what `save` wrote."""

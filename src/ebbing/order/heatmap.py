@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ebbing.files import write_whole
 from ebbing.order.plan import Plan
 from ebbing.theory import expect
 
@@ -62,4 +63,4 @@ def save(plan: Plan, path: Path) -> None:
     """Write the heat map; the name's ending gives the format."""
     buffer = io.BytesIO()
     plot(plan).savefig(buffer, format=picture_format(path), dpi=200)
-    path.write_bytes(buffer.getvalue())
+    write_whole(path, buffer.getvalue())

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
+from ebbing.files import write_whole
 from ebbing.paper.comparison import Comparison, Protocol, Result, spread
-from ebbing.paper.record import Verdict, write_atomically, write_csv, write_json
+from ebbing.paper.record import Verdict, write_csv, write_json
 from ebbing.paper.statistics import Paired
 from ebbing.runs.stream import StreamRun
 
@@ -93,7 +94,7 @@ def _reaches(result: Result, protocol: Protocol) -> list[Verdict]:
 def save(result: Result, folder: Path) -> None:
     """The study's name with .md (tables), .csv (ACC and BWT by run) and .json (every accuracy matrix)."""
     file = result.study.name
-    write_atomically(folder / f"{file}.md", markdown(result))
+    write_whole(folder / f"{file}.md", markdown(result))
     rows = []
     matrices = []
     for protocol in result.study.protocols:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ebbing.files import write_whole
 from ebbing.versions import made_with
 
 if TYPE_CHECKING:
@@ -51,17 +52,6 @@ def provenance(config: Any, seconds: float, *packages: str) -> dict[str, Any]:
     }
 
 
-def write_atomically(path: Path, content: str | bytes) -> None:
-    """The whole file or, if interrupted, the file as it was."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.unfinished")
-    try:
-        unfinished.write_bytes(content.encode() if isinstance(content, str) else content)
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
 STYLE: dict[Any, Any] = {"font.size": 9, "axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False}
 """Of every figure."""
 
@@ -71,18 +61,18 @@ def save_figure(figure: Figure, folder: Path, name: str) -> None:
     for kind in ("png", "svg"):
         content = io.BytesIO()
         figure.savefig(content, format=kind, dpi=200)
-        write_atomically(folder / f"{name}.{kind}", content.getvalue())
+        write_whole(folder / f"{name}.{kind}", content.getvalue())
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Indented JSON; arrays become lists."""
-    write_atomically(path, json.dumps(content, indent=1, default=_plain) + "\n")
+    write_whole(path, json.dumps(content, indent=1, default=_plain) + "\n")
 
 
 def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     """Comma-separated, numbers in full precision, nothing for None."""
     lines = [",".join(header), *(",".join(_cell(value) for value in row) for row in rows)]
-    write_atomically(path, "\n".join(lines) + "\n")
+    write_whole(path, "\n".join(lines) + "\n")
 
 
 def verdict_markdown(verdicts: Sequence[Verdict]) -> str:

@@ -14,8 +14,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from ebbing.files import write_whole
 from ebbing.paper import claims, fig1, rules, tables
-from ebbing.paper.record import Verdict, verdict_markdown, write_atomically, write_json
+from ebbing.paper.record import Verdict, verdict_markdown, write_json
 from ebbing.validate import count
 
 if TYPE_CHECKING:
@@ -71,10 +72,10 @@ def _claims(folder: Path, progress: Progress, options: Options) -> list[Verdict]
 def _tables(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     result = tables.run()
     progress(1.0)
-    write_atomically(folder / "tables.txt", tables.to_text(result) + "\n")
-    write_atomically(folder / "tables.json", tables.to_json(result) + "\n")
+    write_whole(folder / "tables.txt", tables.to_text(result) + "\n")
+    write_whole(folder / "tables.json", tables.to_json(result) + "\n")
     for name, text in tables.to_csv(result).items():
-        write_atomically(folder / f"tables_{name}.csv", text)
+        write_whole(folder / f"tables_{name}.csv", text)
     ran = "exact polynomials in r, positivity proved on (0, 1)"
     return [Verdict(s.name, "task order", ran, s.proved, s.holds) for s in result.statements]
 
@@ -177,7 +178,7 @@ def _record(target: str, verdicts: list[Verdict], folder: Path) -> None:
     entries = [{"target": name} | asdict(verdict) for name, found in known.items() for verdict in found]
     write_json(folder / "verdicts.json", {"verdicts": entries})
     everything = [verdict for found in known.values() for verdict in found]
-    write_atomically(folder / "verdicts.md", "# Verdicts\n\n" + verdict_markdown(everything))
+    write_whole(folder / "verdicts.md", "# Verdicts\n\n" + verdict_markdown(everything))
 
 
 def _known(path: Path) -> dict[str, list[Verdict]]:

@@ -15,7 +15,6 @@ import hashlib
 import json
 import os
 import re
-import secrets
 import time
 import warnings
 from collections.abc import Iterator
@@ -26,6 +25,8 @@ from typing import Any
 
 import safetensors.torch
 from torch import Tensor
+
+from ebbing.files import write_whole
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 
@@ -193,21 +194,8 @@ def _write(path: Path, content: bytes) -> None:
     """The whole file, on disk, or none of it; once more if someone cleans the folder just then."""
     for left in reversed(range(_ATTEMPTS)):
         try:
-            _write_once(path, content)
+            write_whole(path, content)
             return
         except FileNotFoundError:
             if not left:
                 raise
-
-
-def _write_once(path: Path, content: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f"{path.name}.{secrets.token_hex(8)}.unfinished")  # process ids repeat across machines
-    try:
-        with unfinished.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
