@@ -27,7 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ebbing import metrics
+from ebbing import metrics, validate
 from ebbing.problem import Problem
 from ebbing.validate import Array, count
 
@@ -141,7 +141,7 @@ def _batches(problem: Problem, runs: int, seed: int) -> Iterator[tuple[int, Arra
     alpha = _ground_truths(problem)
     T, k = alpha.shape
     width = min(k + 1, problem.p)  # the span, and one direction outside it if there is any
-    streams = np.random.SeedSequence(_check_seed(seed)).spawn(2)
+    streams = np.random.SeedSequence(validate.seed(seed)).spawn(2)
     normal, gamma = np.random.default_rng(streams[0]), np.random.default_rng(streams[1])
     shapes = _gamma_shapes(problem, not_kept=problem.p - width)
     at_once = max(_LEAST_BATCH, _NUMBERS_AT_ONCE // (T * (T + width + 6)))
@@ -233,12 +233,6 @@ def _inner(a: Array, b: Array) -> Array:
     return np.add.reduce(a * b, axis=0)
 
 
-def _check_seed(seed: int) -> int:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise ValueError(f"seed={seed!r}: give a whole number >= 0")
-    return int(seed)
-
-
 # -------------------------------------------------------------------- the textbook
 
 
@@ -248,7 +242,7 @@ def simulate_textbook(problem: Problem, runs: int = 300, seed: int = 0) -> Simul
     >>> simulate_textbook(Problem.orthogonal(T=3, n=5, p=20, sigma=0.3), runs=10).errors.shape
     (10, 4, 3)
     """
-    rng = np.random.default_rng(_check_seed(seed))
+    rng = np.random.default_rng(validate.seed(seed))
     alpha = _ground_truths(problem)
     truths = np.pad(alpha, [(0, 0), (0, problem.p - alpha.shape[1])])  # (T, p)
     runs = count("runs", runs)

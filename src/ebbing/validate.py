@@ -40,6 +40,21 @@ def count(name: str, value: object) -> int:
     return number
 
 
+def seed(value: object) -> int:
+    """A whole number from 0; one of NumPy's becomes Python's, so that keys made of it are the same.
+
+    >>> seed(np.int64(3))
+    3
+    """
+    try:
+        number = -1 if isinstance(value, bool | np.bool_) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        number = -1
+    if number < 0:
+        raise ValueError(f"seed={value!r}: give a whole number >= 0")
+    return number
+
+
 def numbers(name: str, value: npt.ArrayLike) -> Array:
     """A finite array of floats, of any shape. Strings, booleans and complex numbers are no numbers here."""
     try:

@@ -18,7 +18,7 @@ from torch import nn
 
 from ebbing.learn import Lesson, Sample, Training, error_matrix, lessons, train_plainly, tree
 from ebbing.learn import schedule as schedule_module
-from ebbing.learn.methods import FineTuning, Gpm, Trgp, TrgpPlus
+from ebbing.learn.methods import Copies, FineTuning, Gpm, Trgp, TrgpFree, TrgpPlus
 from ebbing.learn.projection import Threshold
 from ebbing.learn.schedule import Schedule
 from ebbing.learn.seeding import seeded
@@ -111,8 +111,10 @@ def test_the_engine_gives_what_the_plain_loop_gives(whole):
         Trgp(STEADY, **SETTINGS, nearness=0.1),
         TrgpPlus(STEADY, **SETTINGS, nearness=0.1),
         Trgp(STEADY, **SETTINGS, nearness=0.1, as_published=True),
+        TrgpFree(STEADY, **SETTINGS, nearness=0.1),
+        Copies(STEADY),
     ],
-    ids=["fine-tuning", "gpm", "trgp", "trgp+", "as published"],
+    ids=["fine-tuning", "gpm", "trgp", "trgp+", "as published", "free", "copies"],
 )
 def test_every_method_through_the_store(tmp_path, method):
     """Every task begins with what was stored after the one before."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import operator
 import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
+from ebbing import validate
 from ebbing.learn.batches import Pair, modes_kept
 from ebbing.learn.methods import Sgd
 from ebbing.learn.network import FiveLayers
@@ -111,7 +111,7 @@ class Node:
     has_children: bool
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "seed", _seed(self.seed))
+        object.__setattr__(self, "seed", validate.seed(self.seed))
 
     @property
     def parent(self) -> tuple[Lesson, ...] | None:
@@ -182,7 +182,7 @@ def train(
 
 def train_plainly(training: Training, sequence: Sequence[str], seed: int) -> tuple[Array, list[float]]:
     """The reference: one sequence from beginning to end. The error matrix (T+1, T) and the fit of every task (T,)."""
-    whole, seed = lessons(sequence), _seed(seed)
+    whole, seed = lessons(sequence), validate.seed(seed)
     training.check(sequence)
     learner = _learner(training, seed)
     samples = [training.tasks.sample(lesson, seed) for lesson in whole]
@@ -328,17 +328,6 @@ def _settings(name: str, part: Any) -> dict[str, Any]:
                 f"string, a list of them); or give {type(part).__name__} a method settings() that describes it"
             ) from None
     return found
-
-
-def _seed(value: Any) -> int:
-    """A whole number from 0; one of NumPy's becomes Python's, so that the key is the same."""
-    try:
-        seed = -1 if isinstance(value, bool | np.bool_) else operator.index(value)
-    except TypeError:
-        seed = -1
-    if seed < 0:
-        raise ValueError(f"seed={value!r}: give a whole number >= 0")
-    return seed
 
 
 def _number(seed: int, *words: str) -> int:

@@ -20,6 +20,7 @@ import numpy.typing as npt
 import torch
 from torch.nn.functional import affine_grid, grid_sample
 
+from ebbing import validate
 from ebbing.data import Cifar100, Mnist, cifar100
 from ebbing.learn.tasks import Lesson, Sample, Tasks, _mnist, _number
 from ebbing.validate import count, number
@@ -78,7 +79,7 @@ class _Images(ABC):
     def sample(self, lesson: Lesson | str, seed: int) -> Sample:
         """The images of a task, given by name or as a lesson, and their classes."""
         task, data = self._place(str(getattr(lesson, "task", lesson))), self._data()
-        choice = self._choice(data, task, _seed(seed))
+        choice = self._choice(data, task, validate.seed(seed))
         train = self._part(data.train_images, data.train_labels, choice.train, task, seed)
         test = self._part(data.test_images, data.test_labels, choice.test, task, seed)
         if not len(choice.validation):
@@ -88,7 +89,7 @@ class _Images(ABC):
     def tested(self, lesson: Lesson, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
         """What `sample` has to be tested on: of Permuted MNIST, a seventh of the work."""
         task, data = self._place(lesson.task), self._data()
-        choice = self._choice(data, task, _seed(seed))
+        choice = self._choice(data, task, validate.seed(seed))
         return self._part(data.test_images, data.test_labels, choice.test, task, seed)
 
     def _part(
@@ -187,7 +188,7 @@ class PermutedMnist(_WholeMnist):
         True
         """
         words = _number(f"permutation {self._place(task)}")
-        return np.random.default_rng([_seed(seed), words]).permutation(28 * 28)
+        return np.random.default_rng([validate.seed(seed), words]).permutation(28 * 28)
 
     def _inputs(self, images: Images, task: int, seed: int) -> torch.Tensor:
         pixels = images.reshape(-1, 28 * 28)[:, self.permutation(str(task), seed)]
@@ -354,12 +355,6 @@ def _turned(images: torch.Tensor, degrees: float) -> torch.Tensor:
 
 
 # -------------------------------------------------------------------- checks
-
-
-def _seed(seed: object) -> int:
-    if not isinstance(seed, int) or isinstance(seed, bool) or seed < 0:
-        raise ValueError(f"seed={seed!r}: give a whole number >= 0")
-    return seed
 
 
 def _set_counts(stream: Any, *names: str) -> None:

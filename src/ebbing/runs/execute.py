@@ -68,6 +68,7 @@ class Execution:
         self.known: dict[Place, Entry] = {}  # entries of nodes to do: what they have is not to be lost
         self._look_up()
         self.found = len(self.nodes) - len(self.todo)  # nodes that need no training
+        self.under_way = ""  # how far the node is that this process trains, in words
 
     def _look_up(self) -> None:
         """What is stored and of use; children first, as a node without work to do below it needs no weights."""
@@ -153,6 +154,7 @@ class Execution:
         self.errors[place], self.fits[place] = outcome.errors, outcome.fit
         if kept is not None:
             self.weights[place] = kept
+        self.under_way = ""
         self._report()
 
     def _report(self, part: float = 0.0) -> None:
@@ -161,6 +163,7 @@ class Execution:
             self.progress(1 - (len(self.todo) - part) / len(self.nodes))
 
     def _watch(self, part: float, words: str) -> None:
+        self.under_way = words
         self._report(part)
 
 

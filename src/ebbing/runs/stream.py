@@ -125,4 +125,4 @@ def _words(execution: Execution, seeds: Sequence[int], tasks: Sequence[str]) -> 
             accuracy = run.accuracies[run.learnt, : run.learnt].mean()
             who = f"seed {seed}: " if len(seeds) > 1 else ""
             parts.append(f"{who}{run.learnt} of {len(tasks)} tasks, accuracy {accuracy:.1%}")
-    return "; ".join(parts) or "first task"
+    return "; ".join([*(parts or ["first task"]), *([execution.under_way] if execution.under_way else [])])
