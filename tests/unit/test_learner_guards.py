@@ -334,7 +334,7 @@ def test_a_loss_of_ones_own_decides_whom_to_trust(monkeypatch):
         return (outputs - targets).square().mean()
 
     monkeypatch.setattr("ebbing.learn.learner.AT_ONCE", 10)
-    learner = Trgp(**settings(), nearness=0.0).start(perceptron())
+    learner = Trgp(**settings(), nearness=0.0).start(Mixed())
     for task in range(2):
         inputs, targets = data(task)[0], torch.randn(24, CLASSES)
         with learner.task(str(task), (inputs, targets), loss=squared) as parameters:
@@ -349,7 +349,7 @@ def test_examples_may_pass_in_pieces(monkeypatch):
     states = []
     for at_once in (7, 10**6):
         monkeypatch.setattr("ebbing.learn.learner.AT_ONCE", at_once)
-        learner = Trgp(**settings(samples=(9, 20, 15)), nearness=0.1).start(perceptron(dtype=torch.float64))
+        learner = Trgp(**settings(samples=(9, 20, 15)), nearness=0.1).start(Mixed().double())
         for task in range(3):
             learner.learn(str(task), data(task, dtype=torch.float64))
         states.append(learner)

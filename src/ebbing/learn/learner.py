@@ -40,7 +40,7 @@ from ebbing.learn.tasks import Sample
 from ebbing.learn.taught import Taught, Trained, packed, part_of, unpacked
 
 AT_ONCE = 64
-"""Examples that pass through the network together when it is looked at: a few hundred may need much memory."""
+"""Examples that pass through convolutions together when a network is looked at: a few hundred may need much memory."""
 
 
 class Learner(Taught):
@@ -287,9 +287,10 @@ class Learner(Taught):
 
     def _pieces(self, examples: Tensor) -> tuple[Tensor, ...]:
         """Examples that pass through the network together: all where a norm goes by the statistics of the batch."""
-        norms = (self.network.get_submodule(name.rpartition(".")[0]) for name in self._norms)
-        by_batch = any(isinstance(n, nn.modules.batchnorm._BatchNorm) and n.running_mean is None for n in norms)
-        return (examples,) if by_batch else in_batches(examples, AT_ONCE)
+        modules = list(self.network.modules())
+        by_batch = any(isinstance(m, nn.modules.batchnorm._BatchNorm) and m.running_mean is None for m in modules)
+        large = any(isinstance(module, nn.modules.conv._ConvNd) for module in modules)
+        return in_batches(examples, AT_ONCE) if large and not by_batch else (examples,)
 
     def _trusted(
         self, inputs: Tensor, labels: Tensor, loss: Callable[[Tensor, Tensor], Tensor]
