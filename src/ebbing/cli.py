@@ -311,7 +311,7 @@ def reproduce(
     Example: ebbing reproduce fig1
     """
     from ebbing import printing
-    from ebbing.paper.reproduce import Options, reproduce
+    from ebbing.paper.reproduce import NETWORKS, Options, reproduce
     from ebbing.progress import progress_bar
 
     options = Options(scale, seeds, workers, cluster, device, stored)  # type: ignore[arg-type]  (checked there)
@@ -320,6 +320,11 @@ def reproduce(
         print(printing.to_json("reproduce", {"folder": str(out), "verdicts": [vars(verdict) for verdict in verdicts]}))
     else:
         printing.print_verdicts(verdicts, out, printing.console())
+        if scale == "quick" and set(targets or NETWORKS) & NETWORKS:
+            words = (
+                "Networks were trained on a small scale, in minutes; --scale paper trains as the paper does, in hours."
+            )
+            printing.note(words, printing.console())
 
 
 @app.callback(invoke_without_command=True)

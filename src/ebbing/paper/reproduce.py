@@ -145,6 +145,9 @@ TARGETS: dict[str, Callable[[Path, Progress, Options], list[Verdict]]] = {
     "ablations": _ablations,
 }
 
+NETWORKS = {"fig2", "table1", "ablations"}
+"""What is done on a small scale unless asked for more."""
+
 ON_REQUEST = ("sensitivity", "ablations")
 """Not of the paper, and long: run only when named."""
 
