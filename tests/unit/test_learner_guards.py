@@ -304,6 +304,7 @@ def test_penalising_a_resting_weight_is_noticed():
         learner.task("b", data(1)) as parameters,
     ):
         steps(network, parameters, *data(1), penalty=lambda: network[0].weight.square().sum())
+    assert learner.tasks == ["task 0", "b"]  # it is remembered all the same: nothing old was harmed
 
 
 def test_loading_weights_while_a_task_is_learnt_is_refused():
@@ -326,7 +327,7 @@ def test_parameters_have_names(method):
 
 
 def test_a_loss_of_ones_own_decides_whom_to_trust(monkeypatch):
-    """Of yes-or-no labels the same loss, given, changes nothing; another is asked for its gradient."""
+    """Its gradient is asked for, piece by piece, once there is an old task."""
     asked = []
 
     def squared(outputs, targets):
