@@ -12,7 +12,6 @@ own=), so a task's name is needed whenever the network is to answer.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, cast, get_args
@@ -32,6 +31,7 @@ from ebbing.learn.batches import (
     modes_kept,
     pair_of,
 )
+from ebbing.learn.guards import kinds, refuse_changed, refuse_other_uses, resting
 from ebbing.learn.layers import Block, Known, find, standing, watching
 from ebbing.learn.motion import Trusted, exactly
 from ebbing.learn.projection import Departure, Projection
@@ -54,7 +54,7 @@ class Learner(Taught):
         elsewhere = {*self._owned, *self._norms, *dict(network.named_parameters())}
         buffers = [name for name in network.state_dict() if name in self._values() and name not in elsewhere]
         self._fresh = self._copied(self._owned + buffers)
-        self._at_start = _kinds(network)
+        self._at_start = kinds(network)
         self._own_names = self._owned + biases + buffers + (self._norms if method.norms == "own" else [])
         self._own: list[dict[str, Tensor]] = []
         self.trusted: list[dict[str, list[str]]] = []  # for every task learnt, by layer: the old tasks it trusts
@@ -143,7 +143,7 @@ class Learner(Taught):
             raise RuntimeError("in inference mode nothing can be learnt: leave torch.inference_mode()")
         with self._lock, torch.enable_grad():
             self._check_new(task)
-            self._check_unchanged()
+            refuse_changed(self.network, self._at_start)
             inputs, labels = (self._here(part) for part in pair_of(examples))
             if not inputs.isfinite().all():
                 raise ValueError(
@@ -155,7 +155,7 @@ class Learner(Taught):
                 with self._occupied(words), modes_kept(self.network), self._norms_standing():
                     with exactly(self.layers[0].module.weight):
                         parameters = self._started(inputs, labels, loss)
-                    with self._resting():
+                    with resting(self.layers, parameters):
                         self.network.train()
                         yield parameters
                 if not all(parameter.isfinite().all() for parameter in parameters):
@@ -183,7 +183,7 @@ class Learner(Taught):
             started = layer.start(chosen, self.method.form)
             names = [""] if len(started) == 1 else [f".{i}" for i in range(len(started))]
             named |= {f"{layer.name}.weight{name}": value for name, value in zip(names, started, strict=True)}
-        self._refuse_other_uses(inputs[:AT_ONCE])
+        refuse_other_uses(self.layers, forward_for(self.network, len(self.tasks)), self.network, inputs[:AT_ONCE])
         return Trained(named | self._free_parameters())
 
     def _finish(self, task: str, inputs: Tensor) -> None:
@@ -196,60 +196,6 @@ class Learner(Taught):
         self._own.append({name: own[name] for name in changed})
         self.tasks.append(task)
         self._remember(inputs)
-
-    @contextmanager
-    def _resting(self) -> Iterator[None]:
-        """While a task is learnt the layers' own weights rest: what loops do with them would pass in silence."""
-
-        def refuse(*_: object) -> None:
-            raise RuntimeError(
-                "load_state_dict() inside task(): the layers' own weights rest there, and nothing would be restored; "
-                "keep copies of the parameters that task() gives"
-            )
-
-        modules = [layer.module for layer in self.layers]
-        gradients = [module.weight.grad for module in modules]
-        free = [parameter.detach().clone() for parameter in self._free_parameters().values()]
-        hooks = [module._register_load_state_dict_pre_hook(refuse) for module in modules]
-        try:
-            yield
-        finally:
-            for hook in hooks:
-                hook.remove()
-        for layer, before in zip(self.layers, gradients, strict=True):
-            layer.refuse_changes()
-            if layer.module.weight.grad is not None and layer.module.weight.grad is not before:
-                warnings.warn(
-                    f"the weight of layer {layer.name!r} has been given a gradient, which has no effect: while a task "
-                    "is learnt it rests; penalise the parameters that task() gives",
-                    stacklevel=4,
-                )
-        motions = [moving for layer in self.layers for moving in layer.moving]
-        stuck = not any(m.moved for m in motions) and any(p.numel() for m in motions for p in m.parameters())
-        now = self._free_parameters().values()
-        if stuck and any(not torch.equal(a, b) for a, b in zip(free, now, strict=True)):
-            warnings.warn(
-                "biases, heads or norms have been trained, but no layer: give the optimizer what task() gives, not "
-                "network.parameters()",
-                stacklevel=4,
-            )
-
-    def _refuse_other_uses(self, inputs: Tensor) -> None:
-        """A layer in motion does without its module's weight: wherever else that is used, it would not be trained."""
-        self.network.eval()
-        outputs = forward_for(self.network, len(self.tasks))(inputs.clone())  # which the network may change in place
-        if not isinstance(outputs, Tensor):
-            raise ValueError(f"the network returns a {type(outputs).__name__}: let it return one tensor")
-        if not outputs.requires_grad:
-            return
-        weights = [layer.module.weight for layer in self.layers]
-        used = torch.autograd.grad(outputs.sum(), weights, allow_unused=True)
-        for layer, gradient in zip(self.layers, used, strict=True):
-            if gradient is not None:
-                raise ValueError(
-                    f"the weight of layer {layer.name!r} is used outside of the layer's own forward, where it cannot "
-                    "be protected; call the layer itself, or name it in own= to give each task its own copy"
-                )
 
     def _undoing(self) -> Callable[[], None]:
         """A function that makes everything as it is now."""
@@ -404,36 +350,6 @@ class Learner(Taught):
         return {"kind": type(method).__name__, "own": list(method.own), "norms": method.norms} | {
             "as_published": departures
         }
-
-    # Small things
-
-    def _check_unchanged(self) -> None:
-        """Layers and parameters were found when the learner was made; another network would be learnt in part."""
-        now, then = _kinds(self.network), self._at_start
-        if now.keys() == then.keys() and any(now[name][2:] != then[name][2:] for name in now):
-            name = next(name for name in now if now[name][2:] != then[name][2:])
-            raise ValueError(
-                f"parameter {name!r} is {now[name][2]} on {now[name][3]} and was {then[name][2]} on {then[name][3]} at "
-                "start(): save this learner, start another with the network as it is to be, and load it there"
-            )
-        changed = sorted(name for name in {*now, *then} if _differ(now.get(name), then.get(name)))
-        if changed:
-            raise ValueError(
-                f"parameter {changed[0]!r} has been added, removed, replaced, frozen or set free since start(): make "
-                "the network as it is to be (with all its heads) before, or start another learner"
-            )
-
-
-Kind = tuple[nn.Parameter, bool, torch.dtype, torch.device]
-
-
-def _kinds(network: nn.Module) -> dict[str, Kind]:
-    """The parameters themselves, so that copies of a learner know their own; and what may not change of them."""
-    return {name: (p, p.requires_grad, p.dtype, p.device) for name, p in network.named_parameters()}
-
-
-def _differ(one: Kind | None, other: Kind | None) -> bool:
-    return one is None or other is None or one[0] is not other[0] or one[1] != other[1]
 
 
 def _of_first(samples: int, examples: int, given: Tensor) -> Tensor:

@@ -1,0 +1,98 @@
+"""What would go wrong in silence while a network learns: refused, or told."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from ebbing.learn.layers import Layer
+
+Kind = tuple[nn.Parameter, bool, torch.dtype, torch.device]
+
+
+def kinds(network: nn.Module) -> dict[str, Kind]:
+    """The parameters themselves, so that copies of a learner know their own; and what may not change of them."""
+    return {name: (p, p.requires_grad, p.dtype, p.device) for name, p in network.named_parameters()}
+
+
+def _differ(one: Kind | None, other: Kind | None) -> bool:
+    return one is None or other is None or one[0] is not other[0] or one[1] != other[1]
+
+
+def refuse_changed(network: nn.Module, then: dict[str, Kind]) -> None:
+    """Layers and parameters were found when the learner was made; another network would be learnt in part."""
+    now = kinds(network)
+    if now.keys() == then.keys() and any(now[name][2:] != then[name][2:] for name in now):
+        name = next(name for name in now if now[name][2:] != then[name][2:])
+        raise ValueError(
+            f"parameter {name!r} is {now[name][2]} on {now[name][3]} and was {then[name][2]} on {then[name][3]} at "
+            "start(): save this learner, start another with the network as it is to be, and load it there"
+        )
+    changed = sorted(name for name in {*now, *then} if _differ(now.get(name), then.get(name)))
+    if changed:
+        raise ValueError(
+            f"parameter {changed[0]!r} has been added, removed, replaced, frozen or set free since start(): make "
+            "the network as it is to be (with all its heads) before, or start another learner"
+        )
+
+
+@contextmanager
+def resting(layers: list[Layer], parameters: Iterable[nn.Parameter]) -> Iterator[None]:
+    """While a task is learnt the layers' own weights rest: what loops do with them would pass in silence."""
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError(
+            "load_state_dict() inside task(): the layers' own weights rest there, and nothing would be restored; "
+            "keep copies of the parameters that task() gives"
+        )
+
+    modules = [layer.module for layer in layers]
+    gradients = [module.weight.grad for module in modules]
+    motions = [moving for layer in layers for moving in layer.moving]
+    within = {id(parameter) for moving in motions for parameter in moving.parameters()}
+    free = [(parameter, parameter.detach().clone()) for parameter in parameters if id(parameter) not in within]
+    hooks = [module._register_load_state_dict_pre_hook(refuse) for module in modules]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+    for layer, before in zip(layers, gradients, strict=True):
+        layer.refuse_changes()
+        if layer.module.weight.grad is not None and layer.module.weight.grad is not before:
+            warnings.warn(
+                f"the weight of layer {layer.name!r} has been given a gradient, which has no effect: while a task "
+                "is learnt it rests; penalise the parameters that task() gives",
+                stacklevel=4,
+            )
+    stuck = not any(m.moved for m in motions) and any(p.numel() for m in motions for p in m.parameters())
+    if stuck and any(not torch.equal(parameter, before) for parameter, before in free):
+        warnings.warn(
+            "biases, heads or norms have been trained, but no layer: give the optimizer what task() gives, not "
+            "network.parameters()",
+            stacklevel=4,
+        )
+
+
+def refuse_other_uses(
+    layers: list[Layer], forward: Callable[[Tensor], Tensor], network: nn.Module, inputs: Tensor
+) -> None:
+    """A layer in motion does without its module's weight: wherever else that is used, it would not be trained."""
+    network.eval()
+    outputs = forward(inputs.clone())  # which the network may change in place
+    if not isinstance(outputs, Tensor):
+        raise ValueError(f"the network returns a {type(outputs).__name__}: let it return one tensor")
+    if not outputs.requires_grad:
+        return
+    weights = [layer.module.weight for layer in layers]
+    used = torch.autograd.grad(outputs.sum(), weights, allow_unused=True)
+    for layer, gradient in zip(layers, used, strict=True):
+        if gradient is not None:
+            raise ValueError(
+                f"the weight of layer {layer.name!r} is used outside of the layer's own forward, where it cannot "
+                "be protected; call the layer itself, or name it in own= to give each task its own copy"
+            )
