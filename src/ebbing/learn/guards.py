@@ -30,7 +30,7 @@ def refuse_changed(network: nn.Module, then: dict[str, Kind]) -> None:
         name = next(name for name in now if now[name][2:] != then[name][2:])
         raise ValueError(
             f"parameter {name!r} is {now[name][2]} on {now[name][3]} and was {then[name][2]} on {then[name][3]} at "
-            "start(): save this learner, start another with the network as it is to be, and load it there"
+            "start(): put it back; on another device, start another learner and load what this one saves"
         )
     changed = sorted(name for name in {*now, *then} if _differ(now.get(name), then.get(name)))
     if changed:
