@@ -68,9 +68,9 @@ CIFAR100_SHORT = Protocol(
     contenders(fading(4_750, CIFAR100_WEIGHTS)),
     PAIRS,
     seeds=3,
-    epochs=3,
+    epochs=2,
     patience=False,
-    reduced="3 epochs a task instead of up to 200",
+    reduced="2 epochs a task instead of up to 200",
 )
 CIFAR100 = Protocol(
     "cifar100",
