@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
+from itertools import chain
 from typing import NamedTuple
 
 import torch
@@ -17,6 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.nn.parameter import is_lazy
 
+from ebbing.learn.grouped import Grouped
 from ebbing.learn.leaking import Leaking
 from ebbing.learn.motion import Change, Form, Leak, Moving, Subspace, Trusted, exactly
 from ebbing.learn.subspaces import Growth
@@ -114,7 +116,7 @@ class Layer:
         self.name, self.module = name, module
         self.groups = module.groups if isinstance(module, nn.Conv2d) else 1
         self.blocks = [Block(self.weights[0].shape[1], self.weights[0]) for _ in range(self.groups)]
-        self.moving: list[Moving | Leaking] = []
+        self.moving: list[Moving | Leaking | Grouped] = []  # one for each block, or one for all
         self.known: Known | None = None  # of the batch that the network is given
 
     @property
@@ -131,20 +133,21 @@ class Layer:
         """Set the layer in motion; returns what is to be trained."""
         if "forward" in self.module.__dict__:
             raise ValueError(f"layer {self.name!r} has a forward of its own, which would not be called while learning")
-        weights = [weight.clone() for weight in self.weights]
-        self.moving = [
-            Leaking(weight, block.basis, chosen)
-            if form == "leaking"
-            else Moving(weight, block.basis, chosen, scaled=form == "scaled")
-            for weight, block, chosen in zip(weights, self.blocks, trusted, strict=True)
-        ]
+        weights, bases = [weight.clone() for weight in self.weights], [block.basis for block in self.blocks]
+        scaled, together = form == "scaled", list(zip(weights, bases, trusted, strict=True))
+        if form == "leaking":
+            self.moving = [Leaking(*block) for block in together]
+        elif self.groups > 1:
+            self.moving = [Grouped(weights, bases, trusted, scaled=scaled)]
+        else:
+            self.moving = [Moving(*block, scaled=scaled) for block in together]
         # An attribute of the object, not of its class: the network's own code goes on calling the layer as ever.
         self.module.forward = self._linear if isinstance(self.module, nn.Linear) else self._conv
         return [parameter for moving in self.moving for parameter in moving.parameters()]
 
     def refuse_changes(self) -> None:
         """While a layer is in motion its module's own weights rest."""
-        if not all(torch.equal(now, moving.weight) for now, moving in zip(self.weights, self.moving, strict=True)):
+        if not torch.equal(self.module.weight.flatten(1), torch.cat([moving.weight for moving in self.moving])):
             raise ValueError(
                 f"the weight of layer {self.name!r} was changed directly while a task was learnt, which is not "
                 "protected and not remembered; train the parameters that task() gives"
@@ -153,8 +156,8 @@ class Layer:
     def finish(self) -> None:
         """Write the shared weights into the module, and keep what the task keeps for itself."""
         shared = []
-        for moving, block in zip(self.moving, self.blocks, strict=True):
-            weight, change = moving.finish()
+        each = [m.finish_each() if isinstance(m, Grouped) else [m.finish()] for m in self.moving]
+        for (weight, change), block in zip(chain.from_iterable(each), self.blocks, strict=True):
             shared.append(weight)
             block.changes.append(change)
         self.stop()
@@ -168,6 +171,7 @@ class Layer:
 
     def _linear(self, input: Tensor) -> Tensor:
         (moving,) = self.moving
+        assert not isinstance(moving, Grouped)
         if torch.is_autocast_enabled(input.device.type):  # coordinates rounded to a few bits would not protect
             with exactly(input):
                 return self._linear(input.to(self.module.weight.dtype))
