@@ -247,6 +247,45 @@ def layer_weights(state: State) -> list[Tensor]:
     return [state[f"network.{name.split('.', 1)[1][:-8]}.weight"] for name in state if name.endswith(".0.basis")]
 
 
+# -------------------------------------------------------------------- a depthwise convolution
+
+DEPTHWISE = Trgp(Schedule(RATE, epochs=1, batch_size=32), samples=64)
+
+
+def depthwise(groups: int = 512) -> list[Row]:
+    """A step of a third task: all groups together, each by itself, and in plain training."""
+    torch.manual_seed(0)
+    data = torch.randn(64, groups, 8, 8, dtype=torch.float64), torch.randint(0, groups, (64,))
+    network = nn.Sequential(
+        nn.Conv2d(groups, groups, 3, groups=groups, bias=False), nn.AdaptiveAvgPool2d(1), nn.Flatten()
+    )
+    learner = DEPTHWISE.start(network.double())
+    for name in ("first", "second"):
+        learner.learn(name, data)
+    (layer,), times, found = learner.layers, {}, []
+    (trusted,) = learner._trusted(*data, loss_of)
+    with learning(learner, data):
+        together = layer.moving
+        each = [Moving(*group) for group in zip(layer.weights, (b.basis for b in layer.blocks), trusted, strict=True)]
+        for what, motion in (("together", together), ("each", each)):
+            layer.moving = list(motion)
+            parameters = [parameter for moving in layer.moving for parameter in moving.parameters()]
+            train(parameters, network, [data])
+            found.append(torch.cat([moving.effective().detach() for moving in layer.moving]))
+            times[what] = min(processor(lambda p=parameters: train(p, network, [data])) for _ in range(10))
+        layer.moving = together
+    apart = distance(found[:1], found[1:])
+    assert apart < 1e-12, f"the groups together differ from each by itself by {apart:.1e}"
+    times["plain"] = min(processor(lambda: train(network.parameters(), network, [data])) for _ in range(10))
+    what = (
+        f"a depthwise convolution of {groups} channels, a step: {times['together'] * 1e3:.0f} ms, of plain training's"
+    )
+    return [
+        at_most(what, times["together"] / times["plain"], 1.35, "x"),
+        Row("the same, each group in motion by itself", f"{times['each'] / times['plain']:.2f}x", "-", True),
+    ]
+
+
 # -------------------------------------------------------------------- both
 
 
@@ -321,7 +360,7 @@ def run() -> list[Row]:
         stream = PermutedMnist(test_images=1)
         rows, before, after = whole_run(stream)
         dense = step_against_dense(task(stream, stream.tasks - 1), before)
-        return [*dense, *rows, *step_against_plain(), *stored(after, stream.tasks)]
+        return [*dense, *rows, *step_against_plain(), *depthwise(), *stored(after, stream.tasks)]
 
 
 if __name__ == "__main__":

@@ -83,7 +83,8 @@ def test_second_derivatives_are_those_of_the_groups_alone():
         parameters = [parameter for moving in motions for parameter in moving.parameters()]
         outputs = torch.tanh(W @ inputs).square().sum()
         first = torch.autograd.grad(outputs, parameters, create_graph=True)
-        found = torch.autograd.grad(sum(gradient.square().sum() for gradient in first), parameters)
+        penalty = torch.stack([gradient.square().sum() for gradient in first]).sum()
+        found = torch.autograd.grad(penalty, parameters)
         return [gradient.norm() for gradient in found]
 
     alone = of_penalty([Moving(*group) for group in zip(weights, bases, trusted, strict=True)])

@@ -1,4 +1,4 @@
-"""A grouped convolution in motion, as in `motion`: its products side by side, in as few operations as one of them takes.
+"""A grouped convolution in motion, as in `motion`: its products side by side, in the operations of one.
 
 A depthwise convolution of 500 channels is 500 products with a few numbers each; one by one, a step would cost what
 calling costs. Here all groups have one parameter, the trained rows of every (W U)' one below the other, and are turned
