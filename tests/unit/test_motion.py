@@ -145,14 +145,20 @@ def test_nothing_protected_and_nothing_free(kind, m, tasks):
         torch.testing.assert_close(shared, weight, rtol=0, atol=1e-14)
 
 
+def with_unprotected(trusted, basis):
+    """The same with a direction each that is not protected; these directions."""
+    outside = complement(basis)[:, :2] @ orthogonal(2, seed=5)
+    spaces = [Subspace(task.subspace.columns, outside[:, [j]]) for j, task in enumerate(trusted)]
+    return [Trusted(t.task, space, t.weight) for t, space in zip(trusted, spaces, strict=True)], outside
+
+
 @pytest.mark.parametrize("apply", [by_inputs, by_weights])
 @pytest.mark.parametrize("kind", [Leaking, Explicit])
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
 def test_directions_that_are_used_but_not_protected(apply, kind, momentum):
     """As the authors' code has them: W moves there, and is scaled there as well."""
     weight, basis, trusted, _ = layer(2)
-    outside = complement(basis)[:, :2] @ orthogonal(2, seed=5)
-    trusted = [Trusted(t.task, Subspace(t.subspace.columns, outside[:, [j]]), t.weight) for j, t in enumerate(trusted)]
+    trusted, outside = with_unprotected(trusted, basis)
     plainly = [(torch.cat([basis[:, t.subspace.columns], t.subspace.others], dim=1), t.weight) for t in trusted]
     form, dense = kind(weight, basis, trusted), Dense(weight, basis, plainly)
     optimizer = torch.optim.SGD(form.parameters(), 0.1, momentum)
@@ -257,20 +263,27 @@ def test_inputs_may_come_turned(kind):
         assert torch.equal(one, other)
 
 
+@pytest.mark.parametrize("kind", [Moving, Leaking])
 @pytest.mark.parametrize("trusted_tasks", [0, 1, 2])
 @pytest.mark.parametrize("m", [0, M])
-def test_second_derivatives_are_those_of_the_weights_gained(trusted_tasks, m):
+def test_second_derivatives_are_those_of_the_weights_gained(kind, trusted_tasks, m):
     """Of a penalty on the gradient in the inputs, say: as the other way, through the effective weights, has them."""
     weight, basis, trusted, _ = layer(trusted_tasks if m else 0, m)
+    if kind is Leaking:
+        trusted, _ = with_unprotected(trusted, basis)
     found = []
     for way in ("rows", "weights"):
-        form = Moving(weight, basis, trusted)
+        form = kind(weight, basis, trusted)
+        with torch.no_grad():
+            for number, value in enumerate(form.parameters()):
+                value.add_(0.3 * random(*value.shape, seed=number + 30))
         inputs = random(3, D, seed=8).requires_grad_()
         outputs = form.linear(inputs) if way == "rows" else inputs @ form.effective().T
         (slope,) = torch.autograd.grad(outputs.tanh().sum(), inputs, create_graph=True)
-        found.append(torch.autograd.grad(outputs.square().mean() + slope.square().sum(), form.parameters())[0])
-    torch.testing.assert_close(*found, rtol=0, atol=CLOSE)
-    assert found[0].abs().max() > 0.01
+        found.append(torch.autograd.grad(outputs.square().mean() + slope.square().sum(), form.parameters()))
+    for by_rows, by_effective in zip(*found, strict=True):
+        torch.testing.assert_close(by_rows, by_effective, rtol=0, atol=CLOSE)
+    assert found[0][0].abs().max() > 0.01
 
 
 @pytest.mark.parametrize("m", [0, M, D])

@@ -17,9 +17,8 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
-from ebbing.learn.motion import Change, Gains, Leak, Trusted, complement, exact, rotated_rows
+from ebbing.learn.motion import Change, Gains, Leak, Trusted, complement, exact, once_more, rotated_rows
 
 
 class _Rotated:
@@ -48,11 +47,15 @@ class _Rotated:
         return others[:m].T @ self.frozen + others[m:].T @ self.active
 
     def _added(self, parts: list[Tensor]) -> Tensor:
-        """W_eff (out, d) from W and what is to be added to W' in the directions of every trusted task (r, out)."""
+        """(W_eff U)' (d, out) from W and what is to be added to W' in the directions of every trusted task (r, out)."""
         total = torch.cat([self.frozen, self.active])  # (d, out)
         for trusted, others, part in zip(self.trusted, self.others, parts, strict=True):
             columns = trusted.subspace.columns
             total = total.index_add(0, columns, part[: len(columns)]) + others @ part[len(columns) :]
+        return total
+
+    def _turned_back(self, total: Tensor) -> Tensor:
+        """W_eff (out, d) from (W_eff U)'."""
         return (total if self.rotation is None else self.rotation @ total).T
 
     def _finished(self, leaks: list[Leak]) -> tuple[Tensor, Change]:
@@ -91,6 +94,10 @@ class Leaking(_Rotated):
 
     def effective(self) -> Tensor:
         """W_eff (out, d), to be differentiated."""
+        return self._turned_back(self.coordinates())
+
+    def coordinates(self) -> Tensor:
+        """(W_eff U)' (d, out), to be differentiated."""
         parts = []
         for j, trusted in enumerate(self.trusted):
             rows: Any = _GainedRows.apply(self.rows[j], self.gains[j])
@@ -123,11 +130,13 @@ class _LeakingLinear(torch.autograd.Function):
         return y
 
     @staticmethod
-    @once_differentiable
     @exact
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         (g,), (x, active, *rows_and_mixes) = gradients, ctx.saved_tensors
         moving: Leaking = ctx.moving
+        if torch.is_grad_enabled():  # to be differentiated once more
+            to_x, *to_parameters = once_more(x @ moving.coordinates(), [x, *moving.parameters()], g)
+            return to_x, None, *to_parameters
         (within, outside, mixed), m, k = ctx.known, moving.frozen_count, len(moving.trusted)
         rows, mixes = rows_and_mixes[:k], rows_and_mixes[k:]
         to_active = x[:, m:].T @ g
@@ -173,14 +182,14 @@ class Explicit(_Rotated):
 
     def linear(self, inputs: Tensor, turned: Tensor | None = None) -> Tensor:
         """W_eff x for rows of inputs (rows, d)."""
-        return (self._turned(inputs) if turned is None else turned) @ self._coordinates().T
-
-    def _coordinates(self) -> Tensor:
-        whole = self.effective()
-        return whole if self.rotation is None else whole @ self.rotation
+        return (self._turned(inputs) if turned is None else turned) @ self.coordinates()
 
     def effective(self) -> Tensor:
         """W_eff (out, d), to be differentiated."""
+        return self._turned_back(self.coordinates())
+
+    def coordinates(self) -> Tensor:
+        """(W_eff U)' (d, out), to be differentiated."""
         rows = torch.cat([self.frozen, self.active])  # (d, out)
         parts = []
         for j, (trusted, scaling) in enumerate(zip(self.trusted, self.scalings, strict=True)):

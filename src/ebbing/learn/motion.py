@@ -246,12 +246,13 @@ class _RotatedLinear(torch.autograd.Function):
 
     @staticmethod
     @exact
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, Tensor, None]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, Tensor | None, None]:
         (g,) = gradients  # (rows, out)
         inputs, rotated, active = ctx.saved_tensors
         moving: Moving = ctx.moving
         if torch.is_grad_enabled():  # to be differentiated once more
-            return _differentiable_backward(g, inputs, active, moving)
+            to_inputs, to_active = once_more(inputs @ moving.effective().T, [inputs, moving.active], g)
+            return to_inputs, None, to_active, None
         to_active = torch.empty_like(active)
         sources = [*moving.gains.of_outputs(g), g] if moving.gains else [g]
         _, *parts = rotated.T.split([moving.frozen_count, *moving.sizes])
@@ -265,18 +266,10 @@ class _RotatedLinear(torch.autograd.Function):
         return to_inputs, None, to_active, None
 
 
-def _differentiable_backward(
-    g: Tensor, inputs: Tensor, active: Tensor, moving: Moving
-) -> tuple[Tensor, None, Tensor, None]:
-    """The same by operations that have derivatives; those in the active rows are gained, as all are."""
-    gained: Any = _Gained.apply(active, moving) if moving.gains else active
-    whole = torch.cat([moving.frozen, gained])
-    rotated = inputs if moving.rotation is None else inputs @ moving.rotation
-    sources = [*moving.gains.of_outputs(g), g] if moving.gains else [g]
-    _, *parts = rotated.T.split([moving.frozen_count, *moving.sizes])
-    to_active = torch.cat([x @ source for x, source in zip(parts, sources, strict=True)])
-    to_inputs = g @ whole.T
-    return to_inputs if moving.rotation is None else to_inputs @ moving.rotation.T, None, to_active, None
+def once_more(outputs: Tensor, of: Sequence[Tensor], gradient: Tensor) -> list[Tensor | None]:
+    """Gradients that can be differentiated themselves, from outputs computed by operations that can."""
+    found = iter(torch.autograd.grad(outputs, [one for one in of if one.requires_grad], gradient, create_graph=True))
+    return [next(found) if one.requires_grad else None for one in of]
 
 
 class _Gained(torch.autograd.Function):
