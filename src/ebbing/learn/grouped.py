@@ -7,12 +7,10 @@ and gained together.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
-from ebbing.learn.motion import Change, Trusted, complement, exact
+from ebbing.learn.motion import Change, Trusted, complement, gained
 
 
 class Grouped:
@@ -58,12 +56,17 @@ class Grouped:
 
     def effective(self) -> Tensor:
         """W_eff (g * out, d), to be differentiated."""
-        whole: Any = self.rows.flatten(0, 1).index_copy(0, self.places, self.active).view_as(self.rows)
+        whole = self.rows.flatten(0, 1).index_copy(0, self.places, self.active).view_as(self.rows)
         if self.gains is not None:
-            whole = _Gained.apply(whole, self)
+            whole = gained(whole, self._gain)
         if self.rotation is not None:
             whole = self.rotation @ whole
         return whole.mT.flatten(0, 1)
+
+    def _gain(self, gradient: Tensor) -> Tensor:
+        """Of all rows (g, d, out): each row's by the tasks whose subspaces it is in."""
+        assert self.gains is not None
+        return gradient * self.free[..., None] + (self.inside * (gradient @ self.gains)).sum(0)
 
     def finish_each(self) -> list[tuple[Tensor, Change]]:
         """Of every group, the shared weights after the task (out, d), and what the task keeps for itself."""
@@ -77,18 +80,3 @@ class Grouped:
             columns = own.nonzero().squeeze(1)
             finished.append((weight.clone(memory_format=torch.contiguous_format), Change(columns, change[columns])))
         return finished
-
-
-class _Gained(torch.autograd.Function):
-    """All rows (g, d, out) as they are; their gradient gained, each row's by the tasks whose subspaces it is in."""
-
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor, grouped: Grouped) -> Tensor:
-        ctx.grouped = grouped
-        return rows.view_as(rows)
-
-    @staticmethod
-    @exact
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        (g,), grouped = gradients, ctx.grouped
-        return g * grouped.free[..., None] + (grouped.inside * (g @ grouped.gains)).sum(0), None

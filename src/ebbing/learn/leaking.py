@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ebbing.learn.motion import Change, Gains, Leak, Trusted, complement, exact, once_more, rotated_rows
+from ebbing.learn.motion import Change, Gains, Leak, Trusted, complement, exact, gained, once_more, rotated_rows
 
 
 class _Rotated:
@@ -100,7 +100,7 @@ class Leaking(_Rotated):
         """(W_eff U)' (d, out), to be differentiated."""
         parts = []
         for j, trusted in enumerate(self.trusted):
-            rows: Any = _GainedRows.apply(self.rows[j], self.gains[j])
+            rows = gained(self.rows[j], lambda gradient, gains=self.gains[j]: gains.of_rows([gradient])[0])
             parts.append(rows + trusted.weight * self.mixes[j].T @ self._outside(j))
         return self._added(parts)
 
@@ -153,20 +153,6 @@ class _LeakingLinear(torch.autograd.Function):
                 to_x.index_add_(1, columns, at_within[:, : len(columns)])
                 to_x.addmm_(at_within[:, len(columns) :], others.T)
         return to_x, None, to_active, *to_rows, *to_mixes
-
-
-class _GainedRows(torch.autograd.Function):
-    """V as it is; its gradient gained."""
-
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor, gains: Gains) -> Tensor:
-        ctx.gains = gains
-        return rows.view_as(rows)
-
-    @staticmethod
-    @exact
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return ctx.gains.of_rows(gradients)[0], None
 
 
 class Explicit(_Rotated):

@@ -177,10 +177,15 @@ class Moving:
 
     def effective(self) -> Tensor:
         """W_eff (out, d), to be differentiated."""
-        active: Any = _Gained.apply(self.active, self) if self.gains else self.active
+        active = gained(self.active, self._gain) if self.gains else self.active
         if self.rotation is None or self.still is None:
             return active.T
         return torch.addmm(self.still, self.rotation[:, self.frozen_count :], active).T
+
+    def _gain(self, gradient: Tensor) -> Tensor:
+        assert self.gains is not None
+        *trusted, free = gradient.split(self.sizes)
+        return torch.cat([*self.gains.of_rows(trusted), free])
 
     def finish(self) -> tuple[Tensor, Change]:
         """The shared weights after the task (out, d), and what the task keeps for itself."""
@@ -272,18 +277,18 @@ def once_more(outputs: Tensor, of: Sequence[Tensor], gradient: Tensor) -> list[T
     return [next(found) if one.requires_grad else None for one in of]
 
 
-class _Gained(torch.autograd.Function):
-    """The active rows as they are; their gradient gained."""
+def gained(values: Tensor, gain: Callable[[Tensor], Tensor]) -> Tensor:
+    """The values as they are; their gradient as `gain` makes it."""
+    return _Gained.apply(values, gain)  # pyright: ignore[reportReturnType]
 
+
+class _Gained(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, active: Tensor, moving: Moving) -> Tensor:
-        ctx.moving = moving
-        return active.view_as(active)
+    def forward(ctx: Any, values: Tensor, gain: Callable[[Tensor], Tensor]) -> Tensor:
+        ctx.gain = gain
+        return values.view_as(values)
 
     @staticmethod
     @exact
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        moving: Moving = ctx.moving
-        assert moving.gains is not None
-        *trusted, free = gradients[0].split(moving.sizes)
-        return torch.cat([*moving.gains.of_rows(trusted), free]), None
+        return ctx.gain(gradients[0]), None
