@@ -186,6 +186,26 @@ def initial_weights():
     return train(TRAINING, tree([["a"]], seed=0)[0], None).weights
 
 
+@pytest.mark.skipif(
+    not hasattr(os, "confstr") or "glibc" not in (os.confstr("CS_GNU_LIBC_VERSION") or ""), reason="of glibc"
+)
+def test_memory_of_a_step_is_kept_for_the_next():
+    """Blocks as large as a layer's values: their pages are made once, not every time."""
+    code = """
+import resource, torch
+from ebbing.learn.sequences import _keep_memory
+_keep_memory()
+def step():
+    return sum(float(block[-1]) for block in [torch.ones(4_000_000) for _ in range(8)])
+step()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+step()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 1000, "8 blocks of 16 MB have 31,250 pages"
+
+
 def test_threads_are_given_back_after_an_error():
     @dataclass(frozen=True)
     class Broken(ToyTasks):

@@ -7,11 +7,12 @@ Each prefix is a `Node`; training it needs its parent's weights and nothing else
 
 from __future__ import annotations
 
+import ctypes
 import hashlib
 import json
 import reprlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, is_dataclass
 from functools import cache
 from typing import Any, ClassVar, Protocol
@@ -200,10 +201,16 @@ def train_plainly(training: Training, sequence: Sequence[str], seed: int) -> tup
 def _keep_memory() -> None:
     """Once per process: let the C library keep the memory of a step for the next.
 
-    glibc gives blocks of some size back to the system at once, and every step has their pages made anew, which takes up
-    to a third of its time; unless a block of nearly 32 MB has been freed before: then it keeps what is smaller.
+    glibc gives large blocks, and the free end of its heap, back to the system at once, and every step has their pages
+    made anew, which takes up to a third of its time. Other libraries have no such settings, and are left alone.
     """
-    torch.empty(31 << 20, dtype=torch.uint8)
+    with suppress(AttributeError, OSError, TypeError):
+        mallopt = ctypes.CDLL(None).mallopt
+        mallopt(M_MMAP_THRESHOLD, 32 << 20)  # the most there is: larger blocks are always given back
+        mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # as malloc.h has them
 
 
 def usable_device(name: str) -> str:
