@@ -74,7 +74,7 @@ def test_the_published_settings():
 def test_a_short_protocol_does_not_stop_early():
     short: Any = table1.CIFAR100_SHORT.training("TRGP").method
     schedule = short.schedule
-    assert (schedule.epochs, schedule.patience) == (3, None)
+    assert (schedule.epochs, schedule.patience) == (2, None)
 
 
 @pytest.mark.parametrize(
