@@ -197,13 +197,15 @@ from ebbing.learn.sequences import _keep_memory
 _keep_memory()
 def step():
     return sum(float(block[-1]) for block in [torch.ones(4_000_000) for _ in range(8)])
-step()
+for _ in range(4):
+    step()
 before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
 step()
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert int(done.stdout) < 1000, "8 blocks of 16 MB have 31,250 pages"
+    # 8 blocks of 16 MB have 31,250 pages; a block may still move to another place.
+    assert int(done.stdout) < 10_000
 
 
 def test_threads_are_given_back_after_an_error():
