@@ -197,6 +197,9 @@ def train_plainly(training: Training, sequence: Sequence[str], seed: int) -> tup
     return np.array(matrix), fits
 
 
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # as malloc.h has them
+
+
 @cache
 def _keep_memory() -> None:
     """Once per process: let the C library keep the memory of a step for the next.
@@ -208,9 +211,6 @@ def _keep_memory() -> None:
         mallopt = ctypes.CDLL(None).mallopt
         mallopt(M_MMAP_THRESHOLD, 32 << 20)  # the most there is: larger blocks are always given back
         mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
-
-
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # as malloc.h has them
 
 
 def usable_device(name: str) -> str:
