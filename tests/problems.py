@@ -1,0 +1,25 @@
+"""Problems for the tests."""
+
+import numpy as np
+
+from ebbing.problem import Problem
+
+INF = np.inf
+
+
+def random_problem(rng, *, T=None, uniform=False, noisy=True):
+    """Both regimes and mixtures; no task closer than 4 to p."""
+    T = T or int(rng.integers(2, 7))
+    p = int(rng.integers(10, 60))
+
+    def samples():
+        return int(rng.choice([rng.integers(1, p - 4), rng.integers(p + 5, 4 * p)]))
+
+    n = samples() if uniform else [samples() for _ in range(T)]
+    size = None if uniform else T
+    settings = {"n": n, "p": p, "sigma": rng.uniform(0.1, 2, size) * noisy, "unmodelled": rng.uniform(0, 1) * noisy}
+    return Problem.from_vectors(rng.standard_normal((T, int(rng.integers(1, 6)))), **settings)
+
+
+def two_tasks(w1, w2, **settings):
+    return Problem.from_vectors([w1, w2], **settings)
