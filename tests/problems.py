@@ -1,10 +1,22 @@
 """Problems for the tests."""
 
+from typing import Any
+
 import numpy as np
 
 from ebbing.problem import Problem
 
 INF = np.inf
+EYE = np.eye(2)
+GOOD: dict[str, Any] = {"gram": EYE, "n": 50, "p": 100, "sigma": 0.3}
+
+
+def build(**changes: Any) -> Problem:
+    return Problem(**GOOD | changes)
+
+
+def vectors(T=4, features=3, seed=0):
+    return np.random.default_rng(seed).standard_normal((T, features))
 
 
 def random_problem(rng, *, T=None, uniform=False, noisy=True):
