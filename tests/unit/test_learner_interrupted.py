@@ -1,0 +1,89 @@
+"""Learners: nothing happens by halves, whatever interrupts it."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from ebbing.learn.layers import Block, Layer
+from ebbing.learn.learner import Learner
+from ebbing.learn.methods import Gpm
+from ebbing.learn.schedule import Schedule
+from toys import METHODS, assert_same, data, perceptron, settings, taught
+
+pytestmark = pytest.mark.usefixtures("quietly")
+
+
+def fails_at(monkeypatch, owner, name, call):
+    """The method, but for its call of that number, which is interrupted."""
+    original, calls = getattr(owner, name), []
+
+    def failing(*arguments, **named):
+        calls.append(1)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return original(*arguments, **named)
+
+    monkeypatch.setattr(owner, name, failing)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "call"),
+    [
+        (Learner, "_trusted", 1),
+        (Layer, "start", 2),
+        (Layer, "finish", 2),
+        (Layer, "set_weights", 1),
+        (Learner, "_remember", 1),
+        (Layer, "inputs", 1),
+        (Block, "protect", 1),
+        (Block, "protect", 3),
+        (functional, "cross_entropy", 4),
+    ],
+)
+@pytest.mark.parametrize("method", [METHODS[1], METHODS[3]], ids=["fast", "leaking"])
+def test_an_interruption_changes_nothing(monkeypatch, method, owner, name, call):
+    learner = taught(method, perceptron(norm=nn.BatchNorm1d(16)), 2)
+    never = taught(method, perceptron(norm=nn.BatchNorm1d(16)), 3)
+    learner.network.eval()
+    learner.network[3].train()  # some modules are not as the others
+    before = learner.state()
+    modes = [module.training for module in learner.network.modules()]
+    with monkeypatch.context() as patch:
+        fails_at(patch, owner, name, call)
+        with pytest.raises(KeyboardInterrupt):
+            learner.learn("task 2", data(2))
+    assert_same(learner.state(), before)
+    assert [module.training for module in learner.network.modules()] == modes
+    assert not any("forward" in vars(module) for module in learner.network.modules())
+    assert learner.tasks == ["task 0", "task 1"]
+    learner.learn("task 2", data(2))
+    assert_same(learner.state(), never.state())
+
+
+def test_an_exception_in_an_own_loop_changes_nothing():
+    learner = taught(METHODS[1], perceptron(norm=nn.BatchNorm1d(16)), 1)
+    before = learner.state()
+
+    def loop():
+        with learner.task("b", data(1)) as parameters, torch.no_grad():
+            learner.network(data(1)[0])  # running statistics move
+            for parameter in parameters:
+                parameter.add_(1.0)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        loop()
+    assert_same(learner.state(), before)
+    learner.learn("b", data(1))
+    assert learner.accuracy("b", data(1)) == 1
+
+
+def test_divergence_is_an_error_and_changes_nothing():
+    method = Gpm(**settings(schedule=Schedule(1e30, epochs=2, batch_size=6)))
+    learner = method.start(perceptron())
+    before = learner.state()
+    with pytest.raises(FloatingPointError, match=r"training diverged: .* at learning rate 1e\+30; lower it"):
+        learner.learn("a", data(0))
+    assert_same(learner.state(), before)
+    assert learner.tasks == []
