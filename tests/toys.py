@@ -13,6 +13,7 @@ from ebbing.learn import (
     Sample,
     Sgd,
     Training,
+    tree,
 )
 from ebbing.learn.methods import Gpm, Trgp, TrgpFree, TrgpPlus
 from ebbing.learn.projection import Threshold
@@ -109,8 +110,22 @@ class ToyTasks:
         return torch.from_numpy(images), torch.from_numpy(labels[:, None].astype(np.float32))
 
 
+@dataclass(frozen=True)
+class Points:
+    """A user's own tasks without images: random points, made from tensors."""
+
+    identity: str = "points"
+
+    def sample(self, lesson: Lesson, seed: int) -> Sample:
+        random = torch.Generator().manual_seed(seed + sum(lesson.task.encode()) + 1000 * lesson.occurrence)
+        inputs = torch.randn(10, 4, generator=random)
+        labels = (inputs[:, :1] > 0).to(torch.float32)
+        return Sample(inputs, labels, inputs.flip(0), labels.flip(0))
+
+
 TINY = FiveLayers(widths=(2, 3, 4, 5))
 TRAINING = Training(ToyTasks(), TINY, Sgd(epochs=2))
+NODE = tree([["a", "b"]], seed=0)[2]
 
 
 def flat(network):

@@ -161,7 +161,7 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bits(whole, tmp_path, monk
 
 
 def test_a_worker_with_several_threads_gives_the_same_bits(whole, tmp_path):
-    """As Dask starts them by default. One seed: see the initial networks of several in tests/unit/test_learn.py."""
+    """As Dask starts them by default. One seed: see the initial networks of several in unit/test_five_layers.py."""
     nodes, store = tree(SEQUENCES, seed=1), Store(tmp_path / "runs")
     with cluster(tmp_path, {}, threads=4) as (address, _):
         errors, fits = execute(TRAINING, nodes, store, cluster=address)
