@@ -1,0 +1,48 @@
+"""The command as people and programs run it, and a problem to run it on."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from ebbing import Problem
+
+COMMAND = [sys.executable, "-m", "ebbing.cli"]
+FLAGS = ("--tasks", "orthogonal:8", "-n", "50", "-p", "100", "--noise", "0.3")
+SIZES = ("-n", "50", "-p", "100")
+PROBLEM = Problem.orthogonal(T=8, n=50, p=100, sigma=0.3)
+ENVIRONMENT = {key: os.environ[key] for key in os.environ if key not in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TERM")}
+
+
+@pytest.fixture
+def run(tmp_path):
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*COMMAND, *arguments], capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT, check=False
+        )
+
+    return run
+
+
+@pytest.fixture
+def answer(run):
+    """Standard output of a command that succeeds without a word on standard error."""
+
+    def answer(*arguments: str) -> str:
+        done = run(*arguments)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        assert all(character == "\n" or character.isprintable() for character in done.stdout)
+        return done.stdout
+
+    return answer
+
+
+def no_constant(name):
+    raise AssertionError(f"{name} is not JSON")
+
+
+def parse(text):
+    assert text.count("\n") == 1
+    return json.loads(text, parse_constant=no_constant)

@@ -1,0 +1,54 @@
+"""`ebbing metrics` as people and programs meet it."""
+
+import json
+
+import numpy as np
+import pytest
+
+import command_line
+from command_line import PROBLEM, parse
+from ebbing import expect, metrics
+
+answer, run = command_line.answer, command_line.run  # fixtures
+
+ACCURACIES = [[10, 20, 30], [60, 25, 30], [80, 70, 40], [70, 90, 50]]
+
+
+@pytest.fixture
+def matrices(tmp_path):
+    np.savez(tmp_path / "matrix.npz", accuracies=np.array(ACCURACIES))
+    np.save(tmp_path / "matrix.npy", np.array(ACCURACIES))
+    (tmp_path / "matrix.json").write_text(json.dumps({"accuracies": ACCURACIES}))
+    rows = "\n".join(",".join(f"{value}.0" for value in row) for row in ACCURACIES)
+    (tmp_path / "matrix.csv").write_text(rows)
+
+
+@pytest.mark.usefixtures("matrices")
+@pytest.mark.parametrize("kind", ["csv", "json", "npz", "npy"])
+def test_metrics_of_every_format(answer, kind):
+    content = parse(answer("metrics", f"matrix.{kind}", "--kind", "accuracy", "--json"))
+    expected = metrics.summary(ACCURACIES, kind="accuracy")
+    assert content["schema"] == "ebbing.metrics/1"
+    assert (content["kind"], content["tasks"]) == ("accuracy", 3)
+    values = {name: None if value is None else value.tolist() for name, value in expected.values.items()}
+    assert content["metrics"] == values
+    assert content["missing"] == expected.reasons
+    assert content["metrics"]["forgetting"] == -15
+    assert content["metrics"]["generalization_error"] is None
+
+
+@pytest.mark.usefixtures("matrices")
+def test_metrics_table(answer):
+    text = answer("metrics", "matrix.csv", "--kind", "accuracy")
+    assert text.startswith("3 tasks, accuracies")
+    for name, value in metrics.summary(ACCURACIES, kind="accuracy").values.items():
+        assert name in text
+        if value is not None:
+            assert f"{np.atleast_1d(value)[0]:.5g}" in text
+
+
+def test_metrics_of_the_simulated_matrix(answer, tmp_path):
+    np.save(tmp_path / "errors.npy", expect(PROBLEM).errors)
+    content = parse(answer("metrics", "errors.npy", "--kind", "error", "--json"))
+    assert content["metrics"]["forgetting"] == pytest.approx(expect(PROBLEM).forgetting, rel=1e-13)
+    assert content["metrics"]["generalization_error"] == pytest.approx(expect(PROBLEM).generalization, rel=1e-14)
