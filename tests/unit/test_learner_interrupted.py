@@ -1,5 +1,7 @@
 """Learners: nothing happens by halves, whatever interrupts it."""
 
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -7,9 +9,10 @@ from torch.nn import functional
 
 from ebbing.learn.layers import Block, Layer
 from ebbing.learn.learner import Learner
-from ebbing.learn.methods import Gpm
+from ebbing.learn.methods import Copies, FineTuning, Gpm
 from ebbing.learn.schedule import Schedule
-from toys import METHODS, assert_same, data, perceptron, settings, taught
+from ebbing.learn.taught import Taught
+from toys import IDS, METHODS, SCHEDULE, assert_same, data, perceptron, settings, taught
 
 pytestmark = pytest.mark.usefixtures("quietly")
 
@@ -87,3 +90,62 @@ def test_divergence_is_an_error_and_changes_nothing():
         learner.learn("a", data(0))
     assert_same(learner.state(), before)
     assert learner.tasks == []
+
+
+# Interrupted once more, while everything is put back
+
+
+@pytest.mark.parametrize(("owner", "call"), [(Layer, call) for call in range(1, 7)] + [(Taught, 1), (Taught, 2)])
+@pytest.mark.parametrize("method", METHODS, ids=IDS)
+def test_an_interruption_while_answering_costs_no_task_anything(monkeypatch, method, owner, call):
+    """A task's weights are put into the network, and then the shared ones: that may be interrupted anywhere."""
+    learner = taught(method, perceptron(norm=nn.BatchNorm1d(16)), 2)
+    before, outputs = learner.state(), learner.outputs("task 0", data(0)[0])
+    with monkeypatch.context() as patch:
+        fails_at(patch, owner, "set_weights" if owner is Layer else "_write", call)
+        with pytest.raises(KeyboardInterrupt):
+            learner.outputs("task 1", data(1)[0])
+    copied = copy.deepcopy(learner)  # first of all, or after others
+    for one in (learner, copied):
+        assert torch.equal(one.outputs("task 0", data(0)[0]), outputs)
+        assert_same(one.state(), before)
+
+
+@pytest.mark.parametrize("call", [1, 2])
+def test_copies_are_put_back_as_well(monkeypatch, call):
+    learner = taught(Copies(SCHEDULE), perceptron(), 2)
+    before = learner.state()
+    with monkeypatch.context() as patch:
+        fails_at(patch, Taught, "_write", call)
+        with pytest.raises(KeyboardInterrupt):
+            learner.outputs("task 0", data(0)[0])
+    learner.learn("task 2", data(2))
+    never = taught(Copies(SCHEDULE), perceptron(), 3)
+    assert_same(learner.state(), never.state())
+    assert before.keys() < never.state().keys()
+
+
+@pytest.mark.parametrize(
+    ("method", "owner", "name", "call"),
+    [
+        (METHODS[1], Layer, "stop", 1),
+        (METHODS[1], Layer, "stop", 3),
+        (METHODS[1], Layer, "set_weights", 2),
+        (METHODS[3], Layer, "set_weights", 3),
+        (METHODS[3], Taught, "_write", 1),
+        (FineTuning(SCHEDULE), Taught, "_write", 1),
+    ],
+)
+def test_an_interruption_while_a_task_is_undone(monkeypatch, method, owner, name, call):
+    learner, never = taught(method, perceptron(), 1), taught(method, perceptron(), 2)
+    before = learner.state()
+
+    def interrupt(*_):
+        fails_at(patch, owner, name, call)
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        learner.learn("task 1", data(1), watch=interrupt)
+    assert_same(learner.state(), before)
+    learner.learn("task 1", data(1))
+    assert_same(learner.state(), never.state())

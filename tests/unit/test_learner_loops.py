@@ -4,6 +4,7 @@ import pytest
 import torch
 from torch.nn import functional
 
+from ebbing.learn.batches import examples_of
 from ebbing.learn.methods import Trgp
 from ebbing.learn.projection import Threshold
 from toys import METHODS, assert_same, data, perceptron, settings, taught
@@ -36,9 +37,7 @@ def test_the_loop_of_learn_is_a_plain_loop_over_the_parameters():
     batches = list(zip(*(part.split(6) for part in data(1)), strict=True))
     learners = [taught(METHODS[1], perceptron(), 1) for _ in range(2)]
     learners[0].learn("b", batches)
-    with learners[1].task(
-        "b", (torch.cat([b[0] for b in batches])[:20], torch.cat([b[1] for b in batches])[:20])
-    ) as of:
+    with learners[1].task("b", examples_of(batches, 20, torch.Generator().manual_seed(0))) as of:
         steps = torch.optim.SGD(of, lr=0.3)
         for _ in range(4):
             for inputs, labels in batches:
@@ -53,7 +52,9 @@ def test_while_a_task_is_learnt_nothing_else_can_be_asked():
     learner = taught(METHODS[1], perceptron(), 1)
     inputs, labels = data(1)
     before = learner.state()
-    with learner.task("b", (inputs, labels)):
+    with learner.task("b", (inputs, labels)) as parameters:
+        with torch.no_grad():
+            parameters[0].add_(0.01)
         for question in (
             lambda: learner.accuracy("task 0", data(0)),
             lambda: learner.outputs("task 0", inputs),

@@ -148,3 +148,72 @@ def test_a_checkpoint_of_another_task_is_not_taken_up(tmp_path, monkeypatch):
         for task in range(2):
             learner.learn(str(task), data(task), checkpoint=kept)
     assert_same(again.state(), once.state())
+
+
+def test_a_flipped_bit_is_noticed(tmp_path):
+    learner = taught(METHODS[1], perceptron(), 2)
+    learner.save(tmp_path / "learner")
+    content = bytearray((tmp_path / "learner").read_bytes())
+    content[-5] ^= 64
+    (tmp_path / "learner").write_bytes(content)
+    with pytest.raises(ValueError, match="learner is damaged or no safetensors file: its checksum is wrong"):
+        learner.load(tmp_path / "learner")
+    (tmp_path / "learner").write_bytes(save(learner.state()))  # as early ones are: without a checksum
+    learner.load(tmp_path / "learner")
+
+
+def test_what_is_saved_is_a_safetensors_file(tmp_path):
+    learner = taught(METHODS[1], perceptron(), 2)
+    learner.save(tmp_path / "learner")
+    assert_same(load((tmp_path / "learner").read_bytes()), learner.state())
+
+
+def without(state, *names):
+    return {name: value for name, value in state.items() if name not in names}
+
+
+@pytest.mark.parametrize(
+    ("spoilt", "message"),
+    [
+        (lambda state: without(state, "tasks"), "it has no 'tasks'"),
+        (lambda state: without(state, "layer.0.0.basis"), "it has no 'basis'"),
+        (lambda state: without(state, "own.1.6.bias"), "a task has no '6.bias' of its own"),
+        (lambda state: state | {"own.1.7.bias": torch.zeros(3)}, r"7.bias of shape \(3,\) is not each task's own"),
+        (lambda state: state | {"own.1.6.bias": torch.zeros(4)}, r"6.bias of shape \(4,\)"),
+        (lambda state: state | {"layer.9.0.basis": torch.zeros(3)}, "more layers than there are here"),
+        (
+            lambda state: state | {"layer.0.0.1.columns": state["layer.0.0.1.columns"] + 1000},
+            "task 1 uses columns that a basis of [0-9]+ has not",
+        ),
+        (lambda state: state | {"layer.0.0.1.others": torch.zeros(31, 1)}, "has rows of shape"),
+        (
+            lambda state: state | {"layer.0.0.1.change.rows": state["layer.0.0.1.change.rows"][1:]},
+            "rows for [0-9]+ columns",
+        ),
+        (lambda state: state | {"layer.0.0.1.change.rows": torch.zeros(3, 5)}, r"rows of shape \(3, 5\)"),
+    ],
+)
+def test_a_state_that_does_not_fit_is_refused_and_changes_nothing(spoilt, message):
+    learner = taught(METHODS[1], perceptron(), 2)
+    before = learner.state()
+    with pytest.raises(ValueError, match=f"not the state of a learner with this network and method: .*{message}"):
+        learner.restore(spoilt(before))
+    assert_same(learner.state(), before)
+
+
+def test_a_layer_that_is_frozen_here_and_was_not_there():
+    state = taught(METHODS[4], perceptron(), 2).state()
+    network = perceptron()
+    network[0].requires_grad_(False)
+    with pytest.raises(ValueError, match="is not each task's own here"):
+        METHODS[4].start(network).restore(state)
+
+
+class Remembering(nn.Linear):
+    def get_extra_state(self):
+        return {"since": 1970}
+
+
+def test_what_could_not_be_saved_is_refused_at_the_start():
+    with pytest.raises(ValueError, match="module '1' keeps more than tensors"):
+        Gpm().start(nn.Sequential(nn.Linear(3, 3), Remembering(3, 3)))

@@ -36,7 +36,8 @@ def test_the_nearest_tasks_are_trusted(settings, inside, expected):
     assert method.nearest(1.0, inside) == expected
     assert method.trust(1.0, inside) == dict.fromkeys(expected, 1.0)
     assert method.trust(10.0, [10 * value for value in inside]) == dict.fromkeys(expected, 1.0)
-    assert set(TrgpPlus(**settings | {"weights": (1.0,) * 3}).trust(1.0, inside)) == set(expected)
+    weights = (1.0,) * method.trusted
+    assert set(TrgpPlus(**settings | {"weights": weights}).trust(1.0, inside)) == set(expected)
 
 
 def test_no_gradient_no_trust():
@@ -54,7 +55,7 @@ def test_no_gradient_no_trust():
         ({"weights": (1.4, 1.0)}, [0.6, 0.1], {0: 1.0}),
         ({"trusted": 3, "weights": (1.5, 1.0, 0.5)}, [0.6, 0.7, 0.8], {2: 1.5, 1: 1.0, 0: 0.5}),
         ({"trusted": 3, "weights": (1.5, 1.0, 0.5)}, [0.6, 0.1, 0.8], {2: 1.2, 0: 0.8}),  # scaled to mean 1
-        ({"trusted": 1, "weights": (1.2, 0.8)}, [0.6, 0.7], {1: 1.0}),
+        ({"trusted": 1, "weights": (1.0,)}, [0.6, 0.7], {1: 1.0}),
         ({"recency": 0.5}, [0.6, 0.7], {1: 4 / 3, 0: 2 / 3}),
         ({"recency": 0.5}, [0.6, 0.1, 0.7], {2: 8 / 5, 0: 2 / 5}),  # two tasks apart
         ({"recency": 0.5}, [0.6, 0.7, 0.1, 0.1], {1: 4 / 3, 0: 2 / 3}),
@@ -78,6 +79,19 @@ def test_thresholds_by_layer_and_task():
     assert Threshold(0.99, growth=0.01).at(layer=0, task=5) == 1.0
 
 
+def test_lists_will_do_for_tuples():
+    assert Threshold([0.9, 0.8]) == Threshold((0.9, 0.8))  # type: ignore[arg-type]
+    assert Gpm(samples=[3, 4]) == Gpm(samples=(3, 4))  # type: ignore[arg-type]
+    assert TrgpPlus(weights=[1.1, 0.9]) == TrgpPlus(weights=(1.1, 0.9))  # type: ignore[arg-type]
+
+
+def test_results_are_stored_apart_by_what_is_done_where_the_threshold_is_crossed():
+    """Without the crossing direction they go by the name that they had before there was a choice."""
+    with_it, without = (Gpm(threshold=Threshold(0.9, crossing=crossing)).settings() for crossing in (True, False))
+    assert with_it["threshold"] == {"first": 0.9, "growth": 0.003, "crossing": True}
+    assert without["threshold"] == {"first": 0.9, "growth": 0.003}
+
+
 # Settings
 
 
@@ -95,7 +109,11 @@ def test_thresholds_by_layer_and_task():
         (lambda: Trgp(trusted=0), "trusted=0"),
         (lambda: Trgp(nearness=1.5), "nearness=1.5"),
         (lambda: Trgp(nearness=float("nan")), "nearness=nan"),
-        (lambda: TrgpPlus(weights=(1.0,)), "give one for each of the 2 tasks"),
+        (lambda: Trgp(trusted=61), "trusted=61: give 60 at most"),
+        (lambda: TrgpPlus(weights=(1.0,)), "trusted=2: give one weight for each task that may be trusted"),
+        (lambda: TrgpPlus(weights=(1.5, 1.0, 0.5)), "trusted=2: give one weight for each"),
+        (lambda: TrgpPlus(weights=1.2), r"weights=1.2: give positive numbers, as \(1.2, 0.8\)"),  # type: ignore[arg-type]
+        (lambda: TrgpPlus(weights=("1.2", "0.8")), "give positive numbers"),  # type: ignore[arg-type]
         (lambda: TrgpPlus(weights=(0.8, 1.2)), "let them decrease"),
         (lambda: TrgpPlus(weights=(1.2, -0.8)), "give positive numbers"),
         (lambda: TrgpPlus(weights=(float("inf"), 0.8)), "give positive numbers"),

@@ -26,10 +26,10 @@ class Known:
     scalings: list[list[Tensor]]
 
 
-def dense_first(R, threshold):
+def dense_first(R, threshold, *, crossing):
     U, values, _ = torch.linalg.svd(R, full_matrices=False)
     shares = values**2 / (values**2).sum()
-    return U[:, : int((shares.cumsum(0) < threshold).sum())]
+    return U[:, : int((shares.cumsum(0) < threshold).sum()) + crossing]
 
 
 def dense_growth(M, R, threshold, *, greedy):
@@ -100,7 +100,7 @@ class DenseMethod:
         for number, x in enumerate(seen):
             threshold = method.threshold.at(number, task)
             if task == 0:
-                span = dense_first(x.T, threshold)
+                span = dense_first(x.T, threshold, crossing=method.threshold.crossing)
                 self.M.append(span)
             else:
                 new, span = dense_growth(self.M[number], x.T, threshold, greedy=isinstance(method, Trgp))
@@ -135,12 +135,13 @@ SETTINGS: dict[str, Any] = {
     "threshold": Threshold((0.7, 0.8, 0.85), growth=0.01),
     "samples": 30,
 }
+PUBLISHED = SETTINGS | {"threshold": Threshold((0.7, 0.8, 0.85), growth=0.01, crossing=False), "as_published": True}
 METHODS: list[tuple[Projection, tuple[float, float], bool]] = [
     (Gpm(**SETTINGS), (1.0, 1.0), False),
     (Trgp(**SETTINGS, nearness=0.4), (1.0, 1.0), False),
     (TrgpPlus(**SETTINGS, nearness=0.4), (1.2, 0.8), False),
-    (Trgp(**SETTINGS, nearness=0.4, as_published=True), (1.0, 1.0), True),
-    (TrgpPlus(**SETTINGS, nearness=0.4, as_published=True), (1.2, 0.8), True),
+    (Trgp(**PUBLISHED, nearness=0.4), (1.0, 1.0), True),
+    (TrgpPlus(**PUBLISHED, nearness=0.4), (1.2, 0.8), True),
 ]
 NAMES = ["gpm", "trgp", "trgp+", "trgp as published", "trgp+ as published"]
 

@@ -34,13 +34,14 @@ def directions(R):
     return [(float(value) ** 2, vector) for value, vector in zip(values, vectors.T, strict=True)]
 
 
-def plain_first(R, threshold):
+def plain_first(R, threshold, *, crossing):
     total, kept, chosen = float((R**2).sum()), 0.0, []
     for energy, vector in directions(R):
         kept += energy
-        if kept >= threshold * total and chosen:
+        if kept < threshold * total or crossing or not chosen:
+            chosen.append(vector)
+        if kept >= threshold * total:
             break
-        chosen.append(vector)
     return chosen
 
 
@@ -107,18 +108,23 @@ def test_a_wide_spectrum_has_no_negative_energies():
 
 @pytest.mark.parametrize("columns", [5, 40])
 @pytest.mark.parametrize("threshold", [0.3, 0.8, 0.95, 0.999])
+@pytest.mark.parametrize("crossing", [True, False])
 @pytest.mark.parametrize("seed", range(3))
-def test_first_keeps_what_lies_below_the_threshold(columns, threshold, seed):
+def test_first_keeps_what_it_takes_to_reach_the_threshold(columns, threshold, crossing, seed):
     R = matrix(9, columns, seed)
-    growth = first(R, threshold)
-    assert_alike(growth.new, plain_first(R, threshold))
+    growth = first(R, threshold, crossing=crossing)
+    assert_alike(growth.new, plain_first(R, threshold, crossing=crossing))
     assert growth.used.tolist() == list(range(growth.new.shape[1]))
 
 
-def test_first_leaves_out_the_direction_that_crosses():
+@pytest.mark.parametrize(
+    ("crossing", "ranks"),
+    [(True, [1, 2, 2, 3, 3, 4]), (False, [1, 1, 1, 2, 2, 3])],  # at least one: a dominant direction must be protected
+)
+def test_the_direction_that_crosses_the_threshold(crossing, ranks):
     R = torch.diag(torch.tensor([3.0, 2.0, 1.0, 1.0, 1.0]))  # shares 9/16, 4/16 and three times 1/16
-    ranks = [first(R, threshold).new.shape[1] for threshold in (0.56, 0.57, 0.81, 0.82, 0.87, 0.88)]
-    assert ranks == [1, 1, 1, 2, 2, 3]  # at least one: a dominant direction must not be left unprotected
+    thresholds = (0.56, 0.57, 0.81, 0.82, 0.87, 0.88)
+    assert [first(R, threshold, crossing=crossing).new.shape[1] for threshold in thresholds] == ranks
 
 
 @pytest.mark.parametrize(("columns", "rank"), [(5, 5), (40, 9), (40, 4), (6, 2)])
@@ -242,4 +248,4 @@ def test_single_precision_is_measured_in_double():
     growth = first(R, 0.9)
     assert growth.new.dtype == torch.float64
     assert_orthonormal(growth.new)
-    assert_alike(growth.new, plain_first(R.double(), 0.9))
+    assert_alike(growth.new, plain_first(R.double(), 0.9, crossing=True))

@@ -9,7 +9,7 @@ from typing import cast
 
 import torch
 from torch import Tensor, nn
-from torch.utils.data import Dataset
+from torch.utils.data import DataLoader, Dataset, RandomSampler
 
 from ebbing.learn.tasks import Sample
 
@@ -22,9 +22,7 @@ def batches_of(
 ) -> Callable[[], Iterable[Pair]]:
     """A function that gives the batches of one epoch: of tensors shuffled anew by `random`, if given."""
     if not isinstance(data, Sample | tuple):
-        if isinstance(data, Dataset):
-            raise ValueError("a Dataset: give a DataLoader of it, which makes batches")
-        loader = data
+        loader = cast(Iterable[Pair], _readable(data))
         return lambda: _sent(loader, device)
     pair = pair_of(cast(Sample | Pair, data))
     return lambda: _sent(in_step(pair, size, random), device)
@@ -95,22 +93,49 @@ def validation_of(data: Data) -> Pair | None:
     return data.validation_inputs, data.validation_labels
 
 
+def whole_of(data: Data) -> Pair:
+    """All inputs and labels, in one tensor each."""
+    if isinstance(data, Sample | tuple):
+        return pair_of(cast(Sample | Pair, data))
+    parts = [_checked(batch) for batch in _readable(data)]
+    if not parts:
+        raise ValueError("the data yields no batches: give at least one")
+    inputs, labels = zip(*parts, strict=True)
+    return torch.cat(inputs), torch.cat(labels)
+
+
 def examples_of(data: Data, wanted: int, random: torch.Generator) -> Pair:
-    """Random examples of tensors, or the first ones that a loader yields: let it shuffle."""
+    """Some examples by chance. A loader that shuffles has them in its first batches; others are read to the end."""
     if isinstance(data, Sample | tuple):
         inputs, labels = pair_of(cast(Sample | Pair, data))
         chosen = torch.randperm(len(inputs), generator=random)[:wanted]
         return inputs[chosen], labels[chosen]
+    shuffled = isinstance(data, DataLoader) and isinstance(data.sampler, RandomSampler)
+    found: Pair | None = None
+    lots = torch.empty(0)  # one for each example found; those with the smallest stay
     if isinstance(data, Iterator):
         raise ValueError("the data can be read only once, but every epoch reads them: give a list or a DataLoader")
-    parts: list[Pair] = []
-    for batch in data:
-        parts.append(_checked(batch))
-        if sum(len(part[0]) for part in parts) >= wanted:
+    for batch in _readable(data):
+        part = _checked(batch)
+        found = part if found is None else (torch.cat([found[0], part[0]]), torch.cat([found[1], part[1]]))
+        lots = torch.cat([lots, torch.rand(len(part[0]), generator=random)])
+        chosen = lots.argsort()[:wanted]
+        lots, found = lots[chosen], (found[0][chosen], found[1][chosen])
+        if shuffled and len(lots) == wanted:
             break
-    if not parts:
+    if found is None:
         raise ValueError("the data yields no batches: give at least one")
-    return torch.cat([part[0] for part in parts])[:wanted], torch.cat([part[1] for part in parts])[:wanted]
+    return found
+
+
+def _readable(data: object) -> Iterable[object]:
+    if isinstance(data, Dataset):
+        raise ValueError("a Dataset: give a DataLoader of it, which makes batches")
+    if not isinstance(data, Iterable):
+        raise ValueError(
+            f"{_told(data)}: give inputs and labels, two tensors, or what yields such pairs, batch by batch"
+        )
+    return data
 
 
 def forward_for(network: nn.Module, index: int) -> Callable[[Tensor], Tensor]:

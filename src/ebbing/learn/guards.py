@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ebbing.learn.layers import Layer
 
 Kind = tuple[nn.Parameter, bool, torch.dtype, torch.device]
+Fingerprint = list[int]
 
 
 def kinds(network: nn.Module) -> dict[str, Kind]:
@@ -38,6 +39,47 @@ def refuse_changed(network: nn.Module, then: dict[str, Kind]) -> None:
             f"parameter {changed[0]!r} has been added, removed, replaced, frozen or set free since start(): make "
             "the network as it is to be (with all its heads) before, or start another learner"
         )
+
+
+def refuse_imprecise(layers: list[Layer]) -> None:
+    """Directions rounded to a few bits are not orthogonal, and what is not is not protected."""
+    for layer in layers:
+        if layer.module.weight.dtype not in (torch.float32, torch.float64):
+            raise ValueError(
+                f"the weight of layer {layer.name!r} is {layer.module.weight.dtype}: too coarse to be protected; keep "
+                "weights in float32 (or float64) and compute in mixed precision, with torch.autocast"
+            )
+
+
+def fingerprint(layers: list[Layer]) -> Fingerprint:
+    """Of each layer's weights, a number that hardly any change leaves as it is."""
+    whole = {torch.float32: torch.int32, torch.float64: torch.int64}
+    weights = [layer.module.weight.detach() for layer in layers]
+    return [int(weight.view(whole[weight.dtype]).sum(dtype=torch.int64)) for weight in weights]
+
+
+def warn_of_changes(layers: list[Layer], left: Fingerprint | None) -> Fingerprint:
+    """What somebody else has done to the network since the latest task is not protected: told, once."""
+    now = fingerprint(layers)
+    changed = [layer.name for layer, then, new in zip(layers, left or now, now, strict=True) if then != new]
+    if changed:
+        warnings.warn(
+            f"the weight of layer {changed[0]!r} has changed since the latest task, and not by the learner: what it "
+            "knew of older tasks may be lost; between tasks leave the network alone, or load() what was saved",
+            stacklevel=5,
+        )
+    return now
+
+
+@contextmanager
+def module_by_module() -> Iterator[None]:
+    """PyTorch's fast path of transformers goes by the weights of layers inside and never calls the layers."""
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)
 
 
 @contextmanager
@@ -70,12 +112,10 @@ def resting(layers: list[Layer], parameters: Iterable[nn.Parameter]) -> Iterator
                 stacklevel=4,
             )
     stuck = not any(m.moved for m in motions) and any(p.numel() for m in motions for p in m.parameters())
-    if stuck and any(not torch.equal(parameter, before) for parameter, before in free):
-        warnings.warn(
-            "biases, heads or norms have been trained, but no layer: give the optimizer what task() gives, not "
-            "network.parameters()",
-            stacklevel=4,
-        )
+    if stuck:
+        others = any(not torch.equal(parameter, before) for parameter, before in free)
+        what = "biases, heads or norms have been trained, but no layer" if others else "nothing has been trained"
+        warnings.warn(f"{what}: give the optimizer what task() gives, not network.parameters()", stacklevel=4)
 
 
 def refuse_other_uses(

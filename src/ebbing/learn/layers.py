@@ -84,15 +84,28 @@ class Block:
             raise ValueError(f"a basis in {state['basis'].shape[0]} dimensions for a layer with {like.shape[1]}")
         block.basis = state["basis"]
         block.subspaces = [Subspace(state[f"{t}.columns"].long(), state[f"{t}.others"]) for t in range(tasks)]
+        for t, subspace in enumerate(block.subspaces):
+            _refuse_misfit(t, subspace.columns, block.basis.shape[1], subspace.others.T, like.shape[1])
         for t in range(tasks):
             leaks: list[Leak] = []
             while (name := f"{t}.leak.{len(leaks)}") + ".rows" in state:
                 task, weight = state[f"{name}.of"].tolist()
                 trusted = Trusted(int(task), block.subspaces[int(task)], weight)
                 leaks.append(Leak(trusted, state[f"{name}.rows"], state[f"{name}.mix"]))
-            rows = state[f"{t}.change.rows"]
-            block.changes.append(Change(state[f"{t}.change.columns"].long(), rows, tuple(leaks)))
+            columns, rows = state[f"{t}.change.columns"].long(), state[f"{t}.change.rows"]
+            _refuse_misfit(t, columns, block.basis.shape[1], rows, like.shape[0])
+            if len(columns) != len(rows):
+                raise ValueError(f"task {t} has changes of {len(rows)} rows for {len(columns)} columns")
+            block.changes.append(Change(columns, rows, tuple(leaks)))
         return block
+
+
+def _refuse_misfit(task: int, columns: Tensor, count: int, rows: Tensor, width: int) -> None:
+    """Column numbers that the basis has not, or rows that the layer's weights do not have."""
+    if len(columns) and not (int(columns.min()) >= 0 and int(columns.max()) < count):
+        raise ValueError(f"task {task} uses columns that a basis of {count} has not")
+    if rows.ndim != 2 or rows.shape[1] != width:
+        raise ValueError(f"task {task} has rows of shape {tuple(rows.shape)} for a layer with {width}")
 
 
 class Known(NamedTuple):
@@ -248,20 +261,22 @@ def find(network: nn.Module, own: Iterable[str]) -> tuple[list[Layer], list[str]
     seen: dict[int, tuple[str, bool]] = {}  # by parameter: its module, and whether that is within own
     unused = set(patterns)
     all_values = dict(network.named_parameters()) | dict(network.named_buffers())
+    names = _all_names(network)
     for name, module in network.named_modules():
-        matching = {pattern for pattern in patterns if _within(name, pattern)}
+        matching = {pattern for pattern in patterns if any(_within(other, pattern) for other in names[id(module)])}
         unused -= matching
         values = [f"{name}.{key}".lstrip(".") for key in (*module._parameters, *module._buffers)]
         values = [value for value in values if value in all_values]
         trained = [key for key, value in module._parameters.items() if value is not None and value.requires_grad]
         _refuse_lazy(name, module)
-        if not matching and isinstance(module, NORMS):
-            norms += values
-            continue
         named = {value: {pattern for pattern in patterns if _within(value, pattern)} for value in values}
         unused -= set().union(*named.values())
         if not matching:
             owned += [value for value in values if named[value]]
+        if not matching and isinstance(module, NORMS):
+            norms += [value for value in values if not named[value]]
+            continue
+        if not matching:
             trained = [key for key in trained if not named.get(f"{name}.{key}".lstrip("."))]
         for key in trained:
             other, other_matching = seen.setdefault(id(module._parameters[key]), (name, bool(matching)))
@@ -301,6 +316,12 @@ def _refuse_others(name: str, module: nn.Module, trained: list[str]) -> None:
             f"the network's own parameter {trained[0]!r}: only weights of Linear and Conv2d can be protected; name it "
             f"in own= to give each task its own copy, or freeze it with requires_grad_(False)"
         )
+    if type(module) not in (nn.Linear, nn.Conv2d) and any(type(m) in (nn.Linear, nn.Conv2d) for m in module.modules()):
+        raise ValueError(
+            f"module {name!r} has a parameter {trained[0]!r} of its own: only weights of Linear and Conv2d can be "
+            f"protected; name {f'{name}.{trained[0]}'!r} in own= to give each task its own copy, or freeze it with "
+            "requires_grad_(False)"
+        )
     if type(module) not in (nn.Linear, nn.Conv2d):
         raise ValueError(
             f"layer {name!r} is a {type(module).__name__}: only Linear and Conv2d can be protected; name it in "
@@ -311,6 +332,14 @@ def _refuse_others(name: str, module: nn.Module, trained: list[str]) -> None:
             f"layer {name!r} computes its weight from {', '.join(trained)} (as weight_norm and pruning do), and such "
             "a weight cannot be protected; name the layer in own= to give each task its own copy, or undo that"
         )
+
+
+def _all_names(network: nn.Module) -> dict[int, list[str]]:
+    """The names of every module, of which one that is registered twice has two."""
+    names: dict[int, list[str]] = {}
+    for name, module in network.named_modules(remove_duplicate=False):
+        names.setdefault(id(module), []).append(name)
+    return names
 
 
 def _within(name: str, pattern: str) -> bool:

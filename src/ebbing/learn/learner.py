@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from itertools import chain
 from typing import Any, cast, get_args
 
 import torch
@@ -31,13 +32,24 @@ from ebbing.learn.batches import (
     modes_kept,
     pair_of,
 )
-from ebbing.learn.guards import kinds, refuse_changed, refuse_other_uses, resting
+from ebbing.learn.guards import (
+    Fingerprint,
+    fingerprint,
+    kinds,
+    module_by_module,
+    refuse_changed,
+    refuse_imprecise,
+    refuse_other_uses,
+    resting,
+    warn_of_changes,
+)
 from ebbing.learn.layers import Block, Known, find, standing, watching
 from ebbing.learn.motion import Trusted, exactly
 from ebbing.learn.projection import Departure, Projection
 from ebbing.learn.schedule import Checkpoint, Watch, fit, loss_of
+from ebbing.learn.statefile import State, packed, part_of, unpacked
 from ebbing.learn.tasks import Sample
-from ebbing.learn.taught import Taught, Trained, packed, part_of, unpacked
+from ebbing.learn.taught import Taught, Trained, refuse_inference_mode, told
 
 AT_ONCE = 64
 """Examples that pass through convolutions together when a network is looked at: a few hundred may need much memory."""
@@ -50,11 +62,13 @@ class Learner(Taught):
         super().__init__(network, method.schedule)
         self.method = method
         self.layers, self._norms, self._owned, biases = find(network, method.own)
+        refuse_imprecise(self.layers)
         # Whatever else moves (running statistics of a module of one's own, say) is each task's own, too.
         elsewhere = {*self._owned, *self._norms, *dict(network.named_parameters())}
         buffers = [name for name in network.state_dict() if name in self._values() and name not in elsewhere]
         self._fresh = self._copied(self._owned + buffers)
         self._at_start = kinds(network)
+        self._left: Fingerprint | None = None  # of the layers' weights after the latest task
         self._own_names = self._owned + biases + buffers + (self._norms if method.norms == "own" else [])
         self._own: list[dict[str, Tensor]] = []
         self.trusted: list[dict[str, list[str]]] = []  # for every task learnt, by layer: the old tasks it trusts
@@ -86,7 +100,8 @@ class Learner(Taught):
         """Learn a task by the method's schedule; older ones stay as they are. Nothing changes if this is interrupted.
 
         data: a pair of tensors, shuffled anew every epoch by `random`; or anything that yields batches, such as a
-        DataLoader, which must shuffle (what its first batches use of each layer is what gets protected); or a `Sample`.
+        DataLoader, which is read once more than there are epochs unless it is known to shuffle; or a `Sample`. What is
+        protected is what some examples, drawn by `random`, use of each layer.
         """
         schedule = self.method.schedule
         random = random if random is not None else torch.Generator().manual_seed(0)
@@ -135,16 +150,18 @@ class Learner(Taught):
     def task(self, task: str, examples: Pair, loss: Callable[[Tensor, Tensor], Tensor] = loss_of) -> Iterator[Trained]:
         """Learn a task by your own loop: inside the context the network moves only as it may.
 
-        Yields what is to be trained, by any optimizer. At the end the task is remembered, by what its examples (inputs
-        and labels, a few hundred) show. If the context is left by an exception, everything is as it was before.
+        Yields what is to be trained, by any optimizer. At the end the task is remembered, by what its examples show
+        (inputs and labels; if there are more than `samples`, as many of them by chance). If the context is left by an
+        exception, everything is as it was before.
         loss: a mean over examples, of outputs and labels, whose gradient tells which old tasks are trusted.
         """
-        if torch.is_inference_mode_enabled():
-            raise RuntimeError("in inference mode nothing can be learnt: leave torch.inference_mode()")
+        refuse_inference_mode()
         with self._lock, torch.enable_grad():
             self._check_new(task)
+            self._put_back()
             refuse_changed(self.network, self._at_start)
-            inputs, labels = (self._here(part) for part in pair_of(examples))
+            self._left = warn_of_changes(self.layers, self._left)
+            inputs, labels = (self._here(part) for part in self._some(*pair_of(examples)))
             if not inputs.isfinite().all():
                 raise ValueError(
                     f"inputs of task {task!r} are not all finite: a NaN would spread into everything learnt"
@@ -152,21 +169,29 @@ class Learner(Taught):
             undo = self._undoing()
             words = "a task is being learnt: leave the context of task() before anything else is asked"
             try:
-                with self._occupied(words), modes_kept(self.network), self._norms_standing():
+                with self._occupied(words), modes_kept(self.network), self._norms_standing(), module_by_module():
+                    self._mend = undo
                     with exactly(self.layers[0].module.weight):
                         parameters = self._started(inputs, labels, loss)
-                    with resting(self.layers, parameters):
+                    with resting(self.layers, parameters), told(self.network, len(self.tasks)):
                         self.network.train()
                         yield parameters
-                if not all(parameter.isfinite().all() for parameter in parameters):
-                    raise FloatingPointError(
-                        f"weights after task {task!r} are not all finite; the task is not remembered"
-                    )
-                with exactly(self.layers[0].module.weight):
+                parameters.refuse_infinite(task)
+                with exactly(self.layers[0].module.weight), module_by_module():
                     self._finish(task, inputs)
+                self._mend = None
             except BaseException:
-                undo()
+                self._mend = undo
+                self._put_back()
                 raise
+
+    def _some(self, inputs: Tensor, labels: Tensor) -> Pair:
+        """As many examples as any layer is measured on."""
+        wanted = max(self._samples())
+        if len(inputs) <= wanted:
+            return inputs, labels
+        chosen = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(0))[:wanted]
+        return inputs[chosen.to(inputs.device)], labels[chosen.to(labels.device)]
 
     def _started(self, inputs: Tensor, labels: Tensor, loss: Callable[[Tensor, Tensor], Tensor]) -> Trained:
         """Set the network in motion."""
@@ -196,6 +221,7 @@ class Learner(Taught):
         self._own.append({name: own[name] for name in changed})
         self.tasks.append(task)
         self._remember(inputs)
+        self._left = fingerprint(self.layers)
 
     def _undoing(self) -> Callable[[], None]:
         """A function that makes everything as it is now."""
@@ -204,7 +230,7 @@ class Learner(Taught):
         values = self._copied(names)
         weights = [[weight.clone() for weight in layer.weights] for layer in self.layers]
         bases = [[block.basis for block in layer.blocks] for layer in self.layers]
-        count = len(self.tasks)
+        count, left = len(self.tasks), self._left
 
         def undo() -> None:
             for layer, parts, old in zip(self.layers, weights, bases, strict=True):
@@ -215,6 +241,7 @@ class Learner(Taught):
                     del block.subspaces[count:], block.changes[count:]
             self._write(values)
             del self.tasks[count:], self._own[count:], self.trusted[count:]
+            self._left = left
 
         return undo
 
@@ -270,24 +297,40 @@ class Learner(Taught):
     def _remember(self, inputs: Tensor) -> None:
         """Measure what the task just learnt uses of every layer's inputs, and protect it."""
         task = len(self.tasks) - 1
-        shared = self.method.departs("shared weights measured")
-        wanted = dict(zip((layer.name for layer in self.layers), self._samples(), strict=True))
-        seen: dict[str, list[Tensor]] = {name: [] for name in wanted}
-        with self._as(task, shared=shared), torch.no_grad():
-            begun = 0
-            for x in self._pieces(inputs):
-                with watching(self.layers) as calls:
-                    forward_for(self.network, task)(x.clone())
-                for name, given in calls.items():
-                    seen[name] += [_of_first(wanted[name] - begun, len(x), call) for call in given]
-                begun += len(x)
+        with self._as(task, shared=self.method.departs("shared weights measured")), torch.no_grad():
+            seen = self._seen(inputs, task)
         for number, layer in enumerate(self.layers):
-            given = [call for call in seen.pop(layer.name) if len(call)]
+            given = seen.pop(layer.name)
             for block, R in zip(layer.blocks, layer.representation(given), strict=True):
                 if not R.isfinite().all():
                     raise FloatingPointError(f"inputs of layer {layer.name!r} are not all finite: nothing to go by")
                 growth = self.method.grow(number, task, block.basis, R)
                 block.protect(growth, leave_out_strongest=self.method.departs("strongest unprotected"))
+
+    def _seen(self, inputs: Tensor, task: int) -> dict[str, list[Tensor]]:
+        """What every layer is given by the first examples, as many as are wanted for it."""
+        seen: dict[str, list[Tensor]] = {layer.name: [] for layer in self.layers}
+        wanted = dict(zip(seen, self._samples(), strict=True))
+        forward, apart, begun = forward_for(self.network, task), set[int](), 0
+        for x in self._pieces(inputs):
+            with watching(self.layers) as calls:
+                forward(x.clone())
+            for name, given in calls.items():
+                rows = max(wanted[name] - begun, 0)
+                if rows >= len(x):
+                    seen[name] += given
+                elif all(len(call) == len(x) for call in given):  # a row for each example, or what belongs to it
+                    seen[name] += [call[:rows].clone() for call in given if rows]  # without the memory of the others
+                else:
+                    apart.add(wanted[name])
+            begun += len(x)
+        for count in apart:  # whose rows are whose cannot be told: these examples by themselves
+            layers = [layer for layer in self.layers if wanted[layer.name] == count]
+            with watching(layers) as calls:
+                for x in self._pieces(inputs[:count]):
+                    forward(x.clone())
+            seen |= calls
+        return seen
 
     def _samples(self) -> list[int]:
         samples = self.method.samples
@@ -300,24 +343,25 @@ class Learner(Taught):
         """The network as it is for a task (None: one not learnt yet); shared: but for its changes of the weights."""
         weights = [[weight.clone() for weight in layer.weights] for layer in self.layers]
         before = self._copied(self._own_names)
-        with modes_kept(self.network):
-            try:
-                if task is not None:
-                    self._write(self._fresh | self._own[task])
-                if task is not None and not shared:
-                    for layer, parts in zip(self.layers, weights, strict=True):
-                        together = zip(layer.blocks, parts, strict=True)
-                        layer.set_weights(block.effective(weight, task) for block, weight in together)
-                self.network.eval()
-                yield
-            finally:
+
+        def put_back() -> None:
+            for layer, parts in zip(self.layers, weights, strict=True):
+                layer.set_weights(parts)
+            self._write(before)
+
+        with modes_kept(self.network), self._borrowed(put_back):
+            if task is not None:
+                self._write(self._fresh | self._own[task])
+            if task is not None and not shared:
                 for layer, parts in zip(self.layers, weights, strict=True):
-                    layer.set_weights(parts)
-                self._write(before)
+                    together = zip(layer.blocks, parts, strict=True)
+                    layer.set_weights(block.effective(weight, task) for block, weight in together)
+            self.network.eval()
+            yield
 
     # Keeping
 
-    def _kept(self) -> dict[str, Tensor]:
+    def _kept(self) -> State:
         state = {f"fresh.{name}": value for name, value in self._fresh.items()} | {"trusted": packed(self.trusted)}
         for t, own in enumerate(self._own):
             state |= {f"own.{t}.{name}": value for name, value in own.items()}
@@ -326,9 +370,16 @@ class Learner(Taught):
                 state |= {f"layer.{layer.name}.{b}.{name}": value for name, value in block.state().items()}
         return state
 
-    def _taking_over(self, state: dict[str, Tensor], tasks: int) -> Callable[[], None]:
+    def _taking_over(self, state: State, tasks: int) -> Callable[[], None]:
+        here = self._values()
         fresh = {name: state[f"fresh.{name}"] for name in self._fresh}
         own = [part_of(state, f"own.{t}.") for t in range(tasks)]
+        for values in own:
+            if missing := sorted({*self._own_names} - values.keys() - fresh.keys()):
+                raise ValueError(f"a task has no {missing[0]!r} of its own")
+        for name, value in chain(fresh.items(), *(values.items() for values in own)):
+            if name not in {*self._own_names, *fresh} or value.shape != here[name].shape:
+                raise ValueError(f"{name} of shape {tuple(value.shape)} is not each task's own here")
         trusted = (
             unpacked(state["trusted"]) if "trusted" in state else [{} for _ in range(tasks)]
         )  # early ones have none
@@ -336,11 +387,15 @@ class Learner(Taught):
         for layer in self.layers:
             states = [part_of(state, f"layer.{layer.name}.{b}.") for b in range(len(layer.blocks))]
             blocks.append([Block.from_state(part, tasks, layer.weights[0]) for part in states])
+        known = tuple(f"layer.{layer.name}.{b}." for layer in self.layers for b in range(len(layer.blocks)))
+        if others := sorted(name for name in part_of(state, "layer.") if not f"layer.{name}".startswith(known)):
+            raise ValueError(f"it protects more layers than there are here to be protected: {others[0]!r}")
 
         def take_over() -> None:
             self._fresh, self._own, self.trusted = fresh, own, trusted
             for layer, restored in zip(self.layers, blocks, strict=True):
                 layer.blocks = restored
+            self._left = fingerprint(self.layers)
 
         return take_over
 
@@ -350,9 +405,3 @@ class Learner(Taught):
         return {"kind": type(method).__name__, "own": list(method.own), "norms": method.norms} | {
             "as_published": departures
         }
-
-
-def _of_first(samples: int, examples: int, given: Tensor) -> Tensor:
-    """What belongs to the first examples, if a layer is given the same number of rows for each, one after the other."""
-    rows, rest = divmod(len(given), examples)
-    return given if rest else given[: max(samples, 0) * rows]

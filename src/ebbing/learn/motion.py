@@ -41,6 +41,9 @@ from torch import Tensor, nn
 Form = Literal["scaled", "free", "leaking"]
 """How trusted directions are trained: as in (2), freely, or as in (2) where some of them are not protected."""
 
+MOST_TRUSTED = 60
+"""Tasks that can be trusted at once: which of them use a column is written into the bits of one number."""
+
 
 @dataclass(frozen=True, eq=False)
 class Subspace:

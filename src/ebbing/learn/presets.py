@@ -78,7 +78,7 @@ def stream_named(name: str, **settings: Any) -> AnyStream:
 
 def _mnist(method: MethodName, as_published: bool) -> AnyMethod:
     schedule = Schedule(learning_rate=0.01, epochs=5, batch_size=10)
-    threshold = Threshold((0.95, 0.99, 0.99), growth=0.0)
+    threshold = Threshold((0.95, 0.99, 0.99), growth=0.0, crossing=False)
     published: dict[str, Any] = {"as_published": True, "norms": "shared", "latest_only_at": (2,)}
     more = published if as_published else {}
     if method == "sgd":
@@ -88,14 +88,14 @@ def _mnist(method: MethodName, as_published: bool) -> AnyMethod:
     if method == "gpm":
         return Gpm(schedule, threshold, samples=300)
     if method == "trgp-free":  # what it learns does not suffer if more is protected
-        return TrgpFree(schedule, Threshold((0.98, 0.99, 0.99), growth=0.0), samples=3000, nearness=0.2)
+        return TrgpFree(schedule, Threshold((0.98, 0.99, 0.99), growth=0.0, crossing=False), samples=3000, nearness=0.2)
     kind = Trgp if method == "trgp" else TrgpPlus
     return kind(schedule, threshold, samples=300, nearness=0.2, **more)
 
 
 def _cifar100(method: MethodName, as_published: bool) -> AnyMethod:
     schedule = Schedule(learning_rate=0.01, epochs=200, batch_size=64, patience=6, factor=0.5, smallest=1e-5)
-    threshold, samples, own = Threshold(0.97, growth=0.003), (24, 100, 100, 125, 125), ("heads",)
+    threshold, samples, own = Threshold(0.97, growth=0.003, crossing=False), (24, 100, 100, 125, 125), ("heads",)
     more: dict[str, Any] = {"as_published": True, "norms": "shared"} if as_published else {}
     if method == "sgd":
         return FineTuning(schedule)

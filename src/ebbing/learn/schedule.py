@@ -78,7 +78,18 @@ def loss_of(outputs: Tensor, labels: Tensor) -> Tensor:
     if not isinstance(outputs, Tensor):
         raise ValueError(f"the network returns a {type(outputs).__name__}: let it return one tensor")
     if labels.dtype == torch.int64:
-        return functional.cross_entropy(outputs, labels)
+        try:
+            return functional.cross_entropy(outputs, labels)
+        except IndexError:
+            raise ValueError(
+                f"a label of {int(labels.max())} or {int(labels.min())} for outputs of shape {tuple(outputs.shape)}: "
+                "give classes from 0 on, and the network an output for each"
+            ) from None
+    if outputs.shape != labels.shape:
+        raise ValueError(
+            f"labels {tuple(labels.shape)} of {labels.dtype} for outputs {tuple(outputs.shape)}: give classes as "
+            "torch.int64, or yes or no as 1.0 or 0.0 for every output"
+        )
     return functional.binary_cross_entropy_with_logits(outputs, labels)
 
 
@@ -147,7 +158,14 @@ def _epoch(
     steps = 0
     for inputs, labels in batches:
         steps += 1
-        _step(forward, parameters, inputs, labels, rate)
+        try:
+            _step(forward, parameters, inputs, labels, rate)
+        except ValueError as fault:
+            if len(inputs) > 1 or "more than 1 value per channel" not in str(fault):
+                raise
+            raise ValueError(
+                "a batch of a single example, too few for batch normalization: give the DataLoader drop_last=True"
+            ) from None
     return steps
 
 

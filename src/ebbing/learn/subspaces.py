@@ -36,16 +36,17 @@ def spectrum(R: Tensor) -> tuple[Tensor, Tensor]:
     return vectors, values.square()
 
 
-def first(R: Tensor, threshold: float) -> Growth:
-    """The leading directions whose energies add up to less than the threshold; the one that crosses it is left out.
+def first(R: Tensor, threshold: float, *, crossing: bool = True) -> Growth:
+    """The leading directions until their energies add up to the threshold.
 
-    At least one: no protection at all is never meant. A threshold of 1 is for all directions there are: rounding would
-    decide on the last ones otherwise.
+    crossing: whether the one that crosses it is among them. If not, there is one at least: no protection at all is
+    never meant. A threshold of 1 is for all directions there are: rounding would decide on the last ones otherwise.
     """
     vectors, energies = spectrum(R.double())
     shares = _shares(energies, energies.sum())
     there = int((shares > NEGLIGIBLE).sum())
-    rank = there if threshold >= 1 else min(there, max(1, int((shares.cumsum(0) < threshold).sum())))
+    below = int((shares.cumsum(0) < threshold).sum())
+    rank = there if threshold >= 1 else min(there, below + 1 if crossing else max(1, below))
     return Growth(vectors[:, :rank], torch.arange(rank))
 
 

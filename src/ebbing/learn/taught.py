@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-import json
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -13,13 +12,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from ebbing.files import write_whole
-from ebbing.learn.batches import Data, Pair, batches_of, forward_for, in_batches, modes_kept, pair_of, validation_of
+from ebbing.learn.batches import Data, Pair, batches_of, forward_for, in_batches, modes_kept, validation_of, whole_of
 from ebbing.learn.schedule import Schedule
+from ebbing.learn.statefile import State, dump, packed, parse, part_of, unpacked
 from ebbing.learn.tasks import Sample
 
 
@@ -30,6 +28,11 @@ class Trained(list[nn.Parameter]):
         super().__init__(named.values())
         self.named = named
 
+    def refuse_infinite(self, task: str) -> None:
+        """A task whose training diverged is not to be remembered."""
+        if not all(parameter.isfinite().all() for parameter in self):
+            raise FloatingPointError(f"weights after task {task!r} are not all finite; the task is not remembered")
+
 
 class Taught:
     """The network, and the names of the tasks it has learnt."""
@@ -37,13 +40,12 @@ class Taught:
     kind: ClassVar[str]  # the name of its method
 
     def __init__(self, network: nn.Module, schedule: Schedule) -> None:
+        _refuse_unfit(network)
         self.network, self.schedule = network, schedule
         self.tasks: list[str] = []
         self._busy = ""  # why nothing can be asked now
+        self._mend: Callable[[], None] | None = None  # what is to be put back into the network, if not done yet
         self._lock = threading.RLock()  # answering puts other weights into the network: one thread at a time
-        _refuse_wrapped(network)
-        if not any(parameter.requires_grad for parameter in network.parameters()):
-            raise ValueError("the network has no parameter to be trained: give one with requires_grad")
 
     # Answering
 
@@ -55,7 +57,8 @@ class Taught:
             number = None if task is None else self._number(task)
             forward = forward_for(self.network, len(self.tasks) if number is None else number)
             with self._as(number), torch.no_grad():
-                return torch.cat([forward(self._here(x)) for x in in_batches(inputs, self.schedule.test_batch_size)])
+                batches = in_batches(inputs, self.schedule.test_batch_size)
+                return torch.cat([forward(self._lent(x)) for x in batches])
 
     def accuracy(self, task: str, data: Data) -> float:
         """Share of a task's examples that are classified rightly; of a `Sample`, those to be tested on."""
@@ -67,7 +70,7 @@ class Taught:
             forward = forward_for(self.network, number)
             with self._as(number), torch.no_grad():
                 for inputs, labels in batches_of(data, self.schedule.test_batch_size, None, self._device)():
-                    outputs = forward(inputs)
+                    outputs = forward(self._lent(inputs))
                     guesses = outputs.argmax(1) if labels.dtype == torch.int64 else (outputs > 0).to(labels.dtype)
                     if guesses.shape != labels.shape:
                         shapes = f"{tuple(labels.shape)}, guesses {tuple(guesses.shape)}"
@@ -83,24 +86,24 @@ class Taught:
         words = "the network answers for one task: leave the context of answering() before anything else is asked"
         with self._occupied(words):
             number = self._number(task)
-            with self._as(number), _told(self.network, number):
+            with self._as(number), told(self.network, number):
                 yield self.network
 
     # Keeping
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write everything into a safetensors file; the whole file or, if interrupted, the file as it was."""
-        write_whole(Path(path), save(self.state()))
+        write_whole(Path(path), dump(self.state()))
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Read what `save` wrote."""
+        """Read what `save` wrote; if that is damaged, or of another network or method, nothing changes."""
         try:
-            state = load(Path(path).read_bytes())
-        except SafetensorError as fault:
+            state = parse(Path(path).read_bytes())
+        except ValueError as fault:
             raise ValueError(f"{os.fspath(path)} is damaged or no safetensors file: {fault}") from None
         self.restore(state)
 
-    def state(self) -> dict[str, Tensor]:
+    def state(self) -> State:
         """Everything, as tensors by name, in memory of their own."""
         with self._idle():
             state = {f"network.{name}": value for name, value in self.network.state_dict().items()} | self._kept()
@@ -109,12 +112,12 @@ class Taught:
                 name: value.detach().cpu().clone(memory_format=torch.contiguous_format) for name, value in state.items()
             }
 
-    def restore(self, state: dict[str, Tensor]) -> None:
+    def restore(self, state: State) -> None:
         """Take over what `state` gave, of a learner of the same network and method."""
         with self._idle():
             self._restore(state)
 
-    def _restore(self, state: dict[str, Tensor]) -> None:
+    def _restore(self, state: State) -> None:
         try:
             here = {name: self._here(value) for name, value in state.items()}
             tasks = unpacked(state["tasks"])
@@ -131,7 +134,8 @@ class Taught:
                     raise ValueError(f"{name} is {_kind(given)} there and {_kind(value)} here")
             self.network.load_state_dict(network)
         except (KeyError, RuntimeError, ValueError) as fault:
-            raise ValueError(f"not the state of a learner with this network and method: {fault}") from None
+            reason = f"it has no {fault}" if isinstance(fault, KeyError) else fault
+            raise ValueError(f"not the state of a learner with this network and method: {reason}") from None
         self.tasks = tasks
         take_over()
 
@@ -144,11 +148,11 @@ class Taught:
             self.network.eval()
             yield
 
-    def _kept(self) -> dict[str, Tensor]:
+    def _kept(self) -> State:
         """What a state has besides the network."""
         return {}
 
-    def _taking_over(self, state: dict[str, Tensor], tasks: int) -> Callable[[], None]:
+    def _taking_over(self, state: State, tasks: int) -> Callable[[], None]:
         """What `_kept` gave, read and checked; taken over when the function returned is called."""
         return lambda: None
 
@@ -174,10 +178,32 @@ class Taught:
         with self._lock:
             if self._busy:
                 raise RuntimeError(self._busy)
+            self._put_back()
             yield
 
+    @contextmanager
+    def _borrowed(self, put_back: Callable[[], None]) -> Iterator[None]:
+        """The network may be changed inside; `put_back` makes it what it was.
+
+        Putting back takes a while and may be interrupted, too. It is then done again before anything else is asked.
+        """
+        before, self._mend = self._mend, put_back
+        try:
+            yield
+        finally:
+            put_back()
+            self._mend = before
+
+    def _put_back(self) -> None:
+        if self._mend is not None:
+            self._mend()
+            self._mend = None
+
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
+        with self._lock:
+            if not self._busy:
+                self._put_back()
+            return {name: value for name, value in vars(self).items() if name != "_lock"} | {"_mend": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _lock=threading.RLock())
@@ -204,7 +230,7 @@ class Taught:
             raise ValueError(
                 "validation data are for a schedule with patience; give it patience, or no validation data"
             )
-        return pair_of(validation)
+        return whole_of(validation)
 
     def _pair_here(self, pair: Pair) -> Pair:
         return self._here(pair[0]), self._here(pair[1])
@@ -231,6 +257,29 @@ class Taught:
     def _here(self, tensor: Tensor) -> Tensor:
         return tensor.to(self._device)
 
+    def _lent(self, tensor: Tensor) -> Tensor:
+        """A copy: the network may work in place."""
+        return tensor.to(self._device, copy=True)
+
+
+def refuse_inference_mode() -> None:
+    """Nothing has gradients there."""
+    if torch.is_inference_mode_enabled():
+        raise RuntimeError("in inference mode nothing can be learnt: leave torch.inference_mode()")
+
+
+def _refuse_unfit(network: nn.Module) -> None:
+    """What cannot be taught, or not be kept afterwards."""
+    if not isinstance(network, nn.Module):
+        raise ValueError(f"a network of type {type(network).__name__}: give a torch.nn.Module")
+    _refuse_wrapped(network)
+    if not any(parameter.requires_grad for parameter in network.parameters()):
+        raise ValueError("the network has no parameter to be trained: give one with requires_grad")
+    for name, module in network.named_modules():
+        if type(module).get_extra_state is not nn.Module.get_extra_state:
+            where = f"module {name!r}" if name else "the network"
+            raise ValueError(f"{where} keeps more than tensors (get_extra_state), which a learner could not save")
+
 
 def _refuse_wrapped(network: nn.Module) -> None:
     """Wrappers that copy, shard or compile a network do not see what happens to the layers inside."""
@@ -242,34 +291,26 @@ def _refuse_wrapped(network: nn.Module) -> None:
 
 
 @contextmanager
-def _told(network: nn.Module, task: int) -> Iterator[None]:
+def told(network: nn.Module, task: int) -> Iterator[None]:
     """A network whose forward has an argument `task` is told the task's number, unless the caller tells it."""
-    if "task" not in inspect.signature(network.forward).parameters:
+    forward, before = network.forward, network.__dict__.get("forward")
+    signature = inspect.signature(forward)
+    if "task" not in signature.parameters:
         yield
         return
-    before = network.__dict__.get("forward")
-    network.forward = functools.partial(network.forward, task=task)
+
+    @functools.wraps(forward)
+    def telling(*given: Any, **named: Any) -> Any:
+        known = "task" in signature.bind_partial(*given, **named).arguments
+        return forward(*given, **named) if known else forward(*given, task=task, **named)
+
+    network.forward = telling
     try:
         yield
     finally:
         del network.forward
         if before is not None:
             network.forward = before
-
-
-def part_of(state: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
-    """The values whose names begin with the prefix, without it."""
-    return {name.removeprefix(prefix): value for name, value in state.items() if name.startswith(prefix)}
-
-
-def packed(content: object) -> Tensor:
-    """What JSON can hold, as a tensor of bytes: a state has tensors only."""
-    return torch.tensor(list(json.dumps(content).encode()), dtype=torch.uint8)
-
-
-def unpacked(content: Tensor) -> Any:
-    """What was packed."""
-    return json.loads(bytes(content.tolist()))
 
 
 def _kind(tensor: Tensor) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from safetensors.torch import load, save
+from safetensors.torch import load
 
 from ebbing.learn.sequences import Training, tree
+from ebbing.learn.statefile import dump, packed, unpacked
 from ebbing.learn.tasks import lessons
-from ebbing.learn.taught import packed, unpacked
 from ebbing.runs.execute import Execution
 from ebbing.runs.pools import HERE, Where
 from ebbing.runs.store import Store
@@ -33,8 +33,11 @@ class StreamRun:
 
     @property
     def kept_per_task(self) -> float | None:
-        """Bytes that a task adds to what is kept, on average over as many tasks as is known."""
-        known = [(t, size) for t, size in enumerate(self.kept) if size is not None]
+        """Bytes that a task adds to what is kept, on average over those that others follow.
+
+        Of the last one nothing needs to be protected any more, and unless it is asked for it is not stored.
+        """
+        known = [(t, size) for t, size in enumerate(self.kept[:-1]) if size is not None]
         if len(known) < 2 or known[0][0] != 0:
             return None
         (_, first), (t, last) = known[0], known[-1]
@@ -94,7 +97,7 @@ def _named(learner: bytes) -> bytes:
     if "trusted" in state:
         by_task = unpacked(state["trusted"])
         state["trusted"] = packed([{layer: plain(names) for layer, names in found.items()} for found in by_task])
-    return save(state)
+    return dump(state)
 
 
 def _kept(execution: Execution, seed: int, tasks: Sequence[str]) -> tuple[int | None, ...]:

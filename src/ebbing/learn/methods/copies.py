@@ -11,14 +11,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from torch import Tensor, nn
+from torch import nn
 
 from ebbing.learn.batches import modes_kept
 from ebbing.learn.methods.fine_tuning import Unprotected
 from ebbing.learn.schedule import Schedule, check_schedule
-from ebbing.learn.taught import part_of
-
-Values = dict[str, Tensor]
+from ebbing.learn.statefile import State, part_of
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class Copied(Unprotected):
 
     def __init__(self, network: nn.Module, schedule: Schedule) -> None:
         super().__init__(network, schedule)
-        self._copies: list[Values] = []
+        self._copies: list[State] = []
 
     def _learnt(self) -> None:
         self._copies.append(self._copied())
@@ -52,23 +50,23 @@ class Copied(Unprotected):
     @contextmanager
     def _as(self, task: int | None) -> Iterator[None]:
         before = self._copied()
-        with modes_kept(self.network):
-            try:
-                if task is not None:
-                    self._write(self._copies[task])
-                self.network.eval()
-                yield
-            finally:
-                self._write(before)
+        with modes_kept(self.network), self._borrowed(lambda: self._write(before)):
+            if task is not None:
+                self._write(self._copies[task])
+            self.network.eval()
+            yield
 
-    def _kept(self) -> Values:
+    def _kept(self) -> State:
         return {f"copy.{t}.{name}": value for t, copy in enumerate(self._copies) for name, value in copy.items()}
 
-    def _taking_over(self, state: Values, tasks: int) -> Callable[[], None]:
+    def _taking_over(self, state: State, tasks: int) -> Callable[[], None]:
         copies = [part_of(state, f"copy.{t}.") for t in range(tasks)]
-        expected = set(self._values())
+        here = self._values()
+        expected = set(here)
         if any(set(copy) != expected for copy in copies):
             raise ValueError("a task has no whole copy of the network")
+        if any(value.shape != here[name].shape for copy in copies for name, value in copy.items()):
+            raise ValueError("a task has a copy of another network")
 
         def take_over() -> None:
             self._copies = copies

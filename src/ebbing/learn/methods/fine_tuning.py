@@ -6,17 +6,17 @@ are.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ebbing.learn.batches import Data, Pair, batches_of, forward_for, modes_kept
-from ebbing.learn.schedule import Checkpoint, Schedule, Watch, check_schedule, fit
-from ebbing.learn.taught import Taught, Trained
+from ebbing.learn.schedule import Checkpoint, Schedule, Watch, check_schedule, fit, loss_of
+from ebbing.learn.taught import Taught, Trained, refuse_inference_mode, told
 
 
 @dataclass(frozen=True)
@@ -68,21 +68,36 @@ class Unprotected(Taught):
             )
 
     @contextmanager
-    def task(self, task: str, examples: Pair | None = None) -> Iterator[Trained]:
-        """Learn a task by your own loop; as `Learner.task`, but no examples are needed."""
+    def task(
+        self, task: str, examples: Pair | None = None, loss: Callable[[Tensor, Tensor], Tensor] = loss_of
+    ) -> Iterator[Trained]:
+        """Learn a task by your own loop; as `Learner.task`, but examples and loss are not needed."""
+        refuse_inference_mode()
         with self._lock:
             self._check_new(task)
-            before = self._copied()
+            self._put_back()
+            before, learnt = self._copied(), len(self.tasks)
             words = "a task is being learnt: leave the context of task() before anything else is asked"
+
+            def undo() -> None:
+                self._write(before)
+                del self.tasks[learnt:]
+
             try:
                 with self._occupied(words), modes_kept(self.network), torch.enable_grad():
-                    self.network.train()
-                    yield Trained({name: p for name, p in self.network.named_parameters() if p.requires_grad})
+                    self._mend = undo
+                    parameters = Trained({n: p for n, p in self.network.named_parameters() if p.requires_grad})
+                    with told(self.network, learnt):
+                        self.network.train()
+                        yield parameters
+                parameters.refuse_infinite(task)
+                self.tasks.append(task)
                 self._learnt()
+                self._mend = None
             except BaseException:
-                self._write(before)
+                self._mend = undo
+                self._put_back()
                 raise
-            self.tasks.append(task)
 
     def _learnt(self) -> None:
         """What is to be kept of a task just learnt."""

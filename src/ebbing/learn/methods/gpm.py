@@ -31,7 +31,9 @@ class Gpm(Projection):
     def grow(self, layer: int, task: int, M: Tensor, R: Tensor) -> Growth:
         """Leading directions until enough energy is kept."""
         threshold = self.threshold.at(layer, task)
-        return first(R, threshold) if M.shape[1] == 0 else until_enough(M, R, threshold)
+        return (
+            first(R, threshold, crossing=self.threshold.crossing) if M.shape[1] == 0 else until_enough(M, R, threshold)
+        )
 
     def trust(self, gradient: float, inside: Sequence[float]) -> dict[int, float]:
         """Nobody: protected directions stay as they are."""

@@ -13,6 +13,7 @@ from typing import ClassVar, get_args
 from torch import Tensor, nn
 
 from ebbing.learn.learner import Learner
+from ebbing.learn.motion import MOST_TRUSTED
 from ebbing.learn.projection import Departure, Projection
 from ebbing.learn.subspaces import Growth, first, strongest
 from ebbing.validate import count
@@ -42,6 +43,8 @@ class Trgp(Projection):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "trusted", count("trusted", self.trusted))
+        if self.trusted > MOST_TRUSTED:
+            raise ValueError(f"trusted={self.trusted}: give {MOST_TRUSTED} at most")
         if not isinstance(self.nearness, int | float) or not 0 <= self.nearness <= 1:
             raise ValueError(f"nearness={self.nearness!r}: give a share between 0 and 1")
         names = self.as_published
@@ -61,7 +64,7 @@ class Trgp(Projection):
     def grow(self, layer: int, task: int, M: Tensor, R: Tensor) -> Growth:
         """The strongest directions, old and new, until they have enough energy."""
         threshold = self.threshold.at(layer, task)
-        return first(R, threshold) if M.shape[1] == 0 else strongest(M, R, threshold)
+        return first(R, threshold, crossing=self.threshold.crossing) if M.shape[1] == 0 else strongest(M, R, threshold)
 
     def trust(self, gradient: float, inside: Sequence[float]) -> dict[int, float]:
         """The few old tasks nearest to the gradient, if near enough, with equal weights."""

@@ -32,12 +32,15 @@ class TrgpPlus(Trgp):
         recency = self.recency
         if recency is not None and (not isinstance(recency, int | float) or not 0 < recency <= 1):
             raise ValueError(f"recency={self.recency!r}: give r = 1 - n/p, between 0 and 1")
-        if self.recency is None and len(self.weights) < self.trusted:
+        if isinstance(self.weights, list):
+            object.__setattr__(self, "weights", tuple(self.weights))
+        numbers = isinstance(self.weights, tuple) and all(isinstance(weight, int | float) for weight in self.weights)
+        if not numbers or not all(0 < weight < float("inf") for weight in self.weights):
+            raise ValueError(f"weights={self.weights!r}: give positive numbers, as (1.2, 0.8)")
+        if self.recency is None and len(self.weights) != self.trusted:
             raise ValueError(
-                f"weights={self.weights}: give one for each of the {self.trusted} tasks that may be trusted"
+                f"weights={self.weights}, trusted={self.trusted}: give one weight for each task that may be trusted"
             )
-        if not all(0 < weight < float("inf") for weight in self.weights):
-            raise ValueError(f"weights={self.weights}: give positive numbers")
         if any(later > earlier for earlier, later in zip(self.weights, self.weights[1:], strict=False)):
             raise ValueError(
                 f"weights={self.weights}: the most recent task comes first and weighs most; let them decrease"

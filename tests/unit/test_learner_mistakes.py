@@ -1,0 +1,182 @@
+"""What people do with learners by mistake: refused or told, in words that help."""
+
+import warnings
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.utils.data import DataLoader, TensorDataset
+
+from ebbing.learn.methods import Copies, FineTuning, Gpm, Trgp
+from ebbing.learn.schedule import Schedule
+from toys import METHODS, SCHEDULE, SETTINGS, assert_same, data, perceptron, taught
+
+pytestmark = pytest.mark.usefixtures("quietly")
+
+PLAIN = [FineTuning(SCHEDULE), Copies(SCHEDULE)]
+
+
+def without_biases():
+    return nn.Sequential(nn.Linear(30, 16, bias=False), nn.ReLU(), nn.Linear(16, 3, bias=False))
+
+
+def test_the_networks_own_parameters_are_trained_instead_of_those_given():
+    learner = taught(METHODS[0], without_biases(), 1)
+    inputs, labels = data(1)
+
+    def loop():
+        with learner.task("b", (inputs, labels)):
+            optimizer = torch.optim.SGD(learner.network.parameters(), 0.1)
+            functional.cross_entropy(learner.network(inputs), labels).backward()
+            optimizer.step()
+
+    with pytest.warns(UserWarning, match="nothing has been trained: give the optimizer what task"):
+        loop()
+
+
+def test_the_network_is_trained_between_tasks_by_somebody_else():
+    learner = taught(METHODS[1], perceptron(), 1)
+    with torch.no_grad():
+        learner.network[4].weight.add_(0.1)
+    with pytest.warns(UserWarning, match="layer '4' has changed since the latest task, and not by the learner"):
+        learner.learn("b", data(1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learner.learn("c", data(2))  # told once
+        learner.outputs("b", data(1)[0])
+        other = METHODS[1].start(perceptron(1))
+        other.restore(learner.state())
+        other.learn("d", data(3))
+
+
+def test_nobody_is_told_of_a_network_that_was_changed_before_the_first_task():
+    learner = METHODS[1].start(perceptron())
+    learner.network.load_state_dict(perceptron(1).state_dict())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        learner.learn("a", data(0))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_weights_of_half_precision_are_too_coarse(dtype):
+    with pytest.raises(ValueError, match=f"weight of layer '0' is {dtype}: too coarse .* torch.autocast"):
+        Gpm(**SETTINGS).start(perceptron(dtype=dtype))
+
+
+def test_what_is_no_network():
+    for method in (Gpm(), *PLAIN):
+        with pytest.raises(ValueError, match="a network of type str: give a torch"):
+            method.start("resnet18")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("method", [METHODS[0], *PLAIN], ids=["gpm", "plain", "copies"])
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda x, y: None, "a NoneType: give inputs and labels"),
+        (lambda x, y: 7, "a int: give inputs and labels"),
+        (TensorDataset, "a Dataset: give a DataLoader"),
+        (lambda x, y: (x, y + 1), "a label of 3 or 1 for outputs of shape .*: give classes from 0 on"),
+        (lambda x, y: (x, y.float() / 2), "labels .* of torch.float32 for outputs .*: give classes as torch.int64"),
+    ],
+)
+def test_data_that_nothing_can_be_learnt_from(method, wrong, message):
+    learner = method.start(perceptron())
+    before = learner.state()
+    with pytest.raises(ValueError, match=message):
+        learner.learn("a", wrong(*data(0)))
+    assert_same(learner.state(), before)
+
+
+def test_a_last_batch_of_one_example_and_a_norm():
+    inputs, labels = data(0)
+    learner = Gpm(**SETTINGS).start(perceptron(norm=nn.BatchNorm1d(16)))
+    with pytest.raises(ValueError, match=r"a batch of a single example, .*: give the DataLoader drop_last=True"):
+        learner.learn("a", DataLoader(TensorDataset(inputs[:19], labels[:19]), batch_size=6))
+    learner.learn("a", DataLoader(TensorDataset(inputs[:19], labels[:19]), batch_size=6, drop_last=True))
+
+
+@pytest.mark.parametrize("method", PLAIN, ids=["plain", "copies"])
+def test_learners_that_protect_nothing_are_as_careful(method):
+    learner = taught(method, perceptron(), 1)
+    before = learner.state()
+
+    def diverge():
+        with learner.task("b", data(1), loss=functional.mse_loss) as parameters, torch.no_grad():
+            parameters[0].mul_(float("nan"))
+
+    with pytest.raises(FloatingPointError, match="after task 'b' are not all finite; the task is not remembered"):
+        diverge()
+    assert_same(learner.state(), before)
+    with pytest.raises(RuntimeError, match="in inference mode nothing can be learnt"), torch.inference_mode():
+        learner.learn("b", data(1))
+    assert learner.tasks == ["task 0"]
+
+
+@pytest.mark.parametrize("method", [METHODS[0], *PLAIN], ids=["gpm", "plain", "copies"])
+def test_a_network_that_works_in_place_does_not_change_what_it_is_asked_about(method):
+    network = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(30, 3))
+    learner = method.start(network)
+    inputs, labels = data(0)
+    then = inputs.clone()
+    learner.learn("a", (inputs, labels))
+    learner.outputs("a", inputs)
+    learner.accuracy("a", (inputs, labels))
+    learner.accuracy("a", [(inputs, labels)])
+    assert torch.equal(inputs, then)
+
+
+# Names in own=
+
+
+def test_a_parameter_of_a_norm_may_be_named():
+    learner = taught(Gpm(**SETTINGS, own=("1.weight",), norms="shared"), perceptron(norm=nn.BatchNorm1d(16)), 2)
+    values = []
+    for task in ("task 0", "task 1"):
+        with learner.answering(task) as network:
+            values.append((network[1].weight.detach().clone(), network[1].bias.detach().clone()))
+    (one, shared), (other, same) = values
+    assert not torch.equal(one, other)
+    assert torch.equal(shared, same)
+
+
+class Twice(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(30, 16)
+        self.head = nn.Linear(16, 3)
+        self.also = self.head
+
+    def forward(self, x):
+        return self.also(torch.relu(self.body(x)))
+
+
+def test_a_module_with_two_names_may_be_called_by_either():
+    for name in ("head", "also"):
+        learner = Gpm(**SETTINGS, own=(name,)).start(Twice())
+        assert [layer.name for layer in learner.layers] == ["body"]
+
+
+class Scaled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(1))
+        self.inner = nn.Linear(30, 30)
+
+    def forward(self, x):
+        return self.scale * self.inner(x)
+
+
+def test_the_parameter_of_a_block_is_named_and_not_the_block():
+    network = nn.Sequential(Scaled(), nn.Linear(30, 3))
+    with pytest.raises(ValueError, match=r"module '0' has a parameter 'scale' of its own: .* name '0.scale' in own="):
+        Trgp(**SETTINGS).start(network)
+    learner = Trgp(**SETTINGS, own=("0.scale",)).start(network)
+    assert [layer.name for layer in learner.layers] == ["0.inner", "1"]
+
+
+def test_patience_is_no_use_without_data_to_judge_by():
+    learner = Gpm(Schedule(patience=1), samples=20).start(perceptron())
+    with pytest.raises(ValueError, match="patience=1: give validation data, or leave patience out"):
+        learner.learn("a", data(0))
