@@ -5,6 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -186,12 +188,16 @@ def metrics_command(
 @app.command()
 def train(
     *,
-    stream: Annotated[str, typer.Option(help="pmnist, rmnist, smnist or cifar100.")] = "pmnist",
+    stream: Annotated[
+        str, typer.Option(help="MNIST permuted: pmnist, rotated: rmnist, split: smnist; cifar100.")
+    ] = "pmnist",
     method: Annotated[str, typer.Option(help="sgd, copies, gpm, trgp, trgp+ or trgp-free.")] = "trgp+",
     seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
-    tasks: Annotated[int | None, typer.Option(help="Number of tasks.")] = None,
-    images: Annotated[int | None, typer.Option(help="Training images of each task.")] = None,
-    epochs: Annotated[int | None, typer.Option(help="Epochs for each task, at most.")] = None,
+    tasks: Annotated[int | None, typer.Option(help="Number of tasks; 10 unless given, of smnist 5.")] = None,
+    images: Annotated[int | None, typer.Option(help="Training images of each task; all unless given.")] = None,
+    epochs: Annotated[
+        int | None, typer.Option(help="Epochs for each task, at most; 5 unless given, of cifar100 200.")
+    ] = None,
     weights: Annotated[str | None, typer.Option(help="TRGP+: weights, the most recent task first: 1.2,0.8.")] = None,
     recency: Annotated[float | None, typer.Option(help="TRGP+: r, for weights from the theory.")] = None,
     as_published: Annotated[bool, typer.Option("--as-published", help="TRGP as its authors' code has it.")] = False,
@@ -223,7 +229,7 @@ def train(
     names, store = training.tasks.names, Store(out / "runs")  # type: ignore[attr-defined]
     if save is not None and save.is_dir():
         raise ValueError(f"--save {save}: this is a directory; name a file in it")
-    with progress_bar("learning") as report:
+    with _resumable(), progress_bar("learning") as report:
         (run,) = learn_streams(
             training, names, [seed], store, where=Where(device=device), progress=report, keep=save is not None
         )
@@ -315,7 +321,8 @@ def reproduce(
     from ebbing.progress import progress_bar
 
     options = Options(scale, seeds, workers, cluster, device, stored)  # type: ignore[arg-type]  (checked there)
-    verdicts = reproduce(targets or [], out, progress_bar, options)
+    with _resumable():
+        verdicts = reproduce(targets or [], out, progress_bar, options)
     if as_json:
         print(printing.to_json("reproduce", {"folder": str(out), "verdicts": [vars(verdict) for verdict in verdicts]}))
     else:
@@ -349,6 +356,16 @@ def main() -> None:
         _fail(str(error), status=1)
     except OSError as error:  # a file that cannot be read is bad input; a full or broken disk is not
         _fail(str(error), status=1 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else 2)
+
+
+@contextmanager
+def _resumable() -> Iterator[None]:
+    """Who interrupts long work is told that it is not lost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("ebbing: interrupted; what is done is stored, and the same command goes on from there", file=sys.stderr)
+        raise
 
 
 def _fail(message: str, status: int) -> None:

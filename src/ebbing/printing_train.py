@@ -64,5 +64,8 @@ def print_run(run: StreamRun, console: Console) -> None:
         console.print(f"backward transfer BWT {BWT:+.2f} percentage points (the worst task {worst:+.2f})")
     if run.kept_per_task is not None and run.kept[0]:
         kept, network = run.kept_per_task / 1e6, run.kept[0] / 1e6
-        console.print(f"memory                {kept:.2f} MB a task, besides the network's {network:.2f} MB")
-    note(f"{run.trained} of {len(run.tasks)} tasks learnt now, the others were stored", console)
+        console.print(
+            f"memory                {kept:.2f} MB a task but the last, besides the network's {network:.2f} MB"
+        )
+    stored = "" if run.trained == len(run.tasks) else ", the others were stored"
+    note(f"{run.trained} of {len(run.tasks)} tasks learnt now{stored}", console)

@@ -74,6 +74,29 @@ def test_killed_and_started_again_it_ends_with_the_same_bytes(tmp_path):
     assert json.loads(out)["trained"] <= 2
 
 
+def test_who_interrupts_it_is_told_how_to_go_on(tmp_path):
+    process = start(tmp_path, *SMALL, "--method", "gpm")
+    while not list(tmp_path.glob("results/runs/??/*.json")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
+    assert (process.returncode, out) == (130, "")
+    assert err == "ebbing: interrupted; what is done is stored, and the same command goes on from there\n"
+    status, out, _ = run(tmp_path, *SMALL, "--method", "gpm")
+    assert status == 0
+    assert "average accuracy ACC" in out
+
+
+def test_memory_is_the_same_whether_or_not_the_learner_is_saved(tmp_path):
+    sizes = []
+    for more in ((), ("--save", "learner"), ()):
+        status, out, _ = run(tmp_path, *SMALL, "--method", "trgp", "--json", *more)
+        assert status == 0
+        sizes.append(json.loads(out)["bytes_per_task"])
+    assert sizes[0] == sizes[1] == sizes[2] > 0
+
+
 @pytest.mark.parametrize("finished", [False, True], ids=["at once", "afterwards"])
 def test_the_learner_can_be_saved_and_taken_up_in_python(tmp_path, finished):
     if finished:

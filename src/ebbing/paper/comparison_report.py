@@ -16,8 +16,9 @@ from ebbing.runs.stream import StreamRun
 def markdown(result: Result) -> str:
     """One table for each protocol, the paper's numbers beside ours, and the comparisons seed by seed."""
     note = (
-        "ACC and BWT in percent: mean ± standard error over seeds. MB a task: what a task adds to what is kept, "
-        "besides the network. Every cell is what runs gave."
+        "ACC and BWT in percent: mean ± standard error over seeds. MB a task: what a task adds to what is kept besides "
+        "the network, on average over all but the last, after which nothing needs to be protected. Every cell is what "
+        "runs gave."
     )
     parts = [f"# {result.study.title}\n\n{note}\n"]
     for protocol in result.study.protocols:

@@ -75,8 +75,8 @@ CIFAR100_SHORT = Protocol(
 CIFAR100 = Protocol(
     "cifar100",
     SplitCifar100(),
-    (Contender("TRGP", "trgp"), Contender("TRGP+", "trgp+")),
-    (("TRGP+", "TRGP"),),
+    (Contender("TRGP", "trgp"), Contender("TRGP+", "trgp+"), Contender("TRGP free", "trgp-free")),
+    (("TRGP+", "TRGP"), ("TRGP free", "TRGP+")),
     seeds=1,
     printed={"TRGP": (74.46, -0.90), "TRGP+": (75.31, 0.13)},
 )
