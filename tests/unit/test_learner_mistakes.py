@@ -135,7 +135,7 @@ def test_a_parameter_of_a_norm_may_be_named():
     values = []
     for task in ("task 0", "task 1"):
         with learner.answering(task) as network:
-            values.append((network[1].weight.detach().clone(), network[1].bias.detach().clone()))
+            values.append([network.get_parameter(f"1.{name}").detach().clone() for name in ("weight", "bias")])
     (one, shared), (other, same) = values
     assert not torch.equal(one, other)
     assert torch.equal(shared, same)

@@ -6,7 +6,7 @@ from torch import nn
 
 from ebbing.learn.methods import Gpm, TrgpFree
 from ebbing.learn.schedule import Schedule
-from toys import SETTINGS
+from toys import SETTINGS, settings
 
 pytestmark = pytest.mark.usefixtures("quietly")
 
@@ -53,8 +53,7 @@ def test_patience_goes_by_the_weights_that_are_trained():
     network = Encoder()
     for part in (network.encoder.self_attn, network.head):
         part.requires_grad_(False)  # so that nothing but the layers within the fast path moves
-    settings = SETTINGS | {"schedule": Schedule(0.2, epochs=12, batch_size=10, patience=12)}
-    learner = Gpm(**settings).start(network)
+    learner = Gpm(**settings(schedule=Schedule(0.2, epochs=12, batch_size=10, patience=12))).start(network)
     before = nn.functional.cross_entropy(learner.outputs(None, task(0)[0]), task(0)[1])
     learner.learn("a", task(0), validation=task(0))
     after = nn.functional.cross_entropy(learner.outputs("a", task(0)[0]), task(0)[1])

@@ -128,6 +128,15 @@ def examples_of(data: Data, wanted: int, random: torch.Generator) -> Pair:
     return found
 
 
+def some_of(pair: Pair, wanted: int) -> Pair:
+    """As many examples by chance, the same ones each time; all if there are no more."""
+    inputs, labels = pair
+    if len(inputs) <= wanted:
+        return pair
+    chosen = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(0))[:wanted]
+    return inputs[chosen.to(inputs.device)], labels[chosen.to(labels.device)]
+
+
 def _readable(data: object) -> Iterable[object]:
     if isinstance(data, Dataset):
         raise ValueError("a Dataset: give a DataLoader of it, which makes batches")

@@ -27,10 +27,10 @@ from ebbing.learn.batches import (
     check_labels,
     examples_of,
     forward_for,
-    in_batches,
     in_step,
     modes_kept,
     pair_of,
+    some_of,
 )
 from ebbing.learn.guards import (
     Fingerprint,
@@ -43,16 +43,14 @@ from ebbing.learn.guards import (
     resting,
     warn_of_changes,
 )
-from ebbing.learn.layers import Block, Known, find, standing, watching
+from ebbing.learn.layers import Block, Known, find, standing
+from ebbing.learn.measuring import FEW, Loss, gradients_of, inputs_of
 from ebbing.learn.motion import Trusted, exactly
 from ebbing.learn.projection import Departure, Projection
 from ebbing.learn.schedule import Checkpoint, Watch, fit, loss_of
 from ebbing.learn.statefile import State, packed, part_of, unpacked
 from ebbing.learn.tasks import Sample
 from ebbing.learn.taught import Taught, Trained, refuse_inference_mode, told
-
-AT_ONCE = 64
-"""Examples that pass through convolutions together when a network is looked at: a few hundred may need much memory."""
 
 
 class Learner(Taught):
@@ -92,7 +90,7 @@ class Learner(Taught):
         task: str,
         data: Data,
         *,
-        validation: Pair | None = None,
+        validation: Data | None = None,
         random: torch.Generator | None = None,
         checkpoint: Checkpoint | None = None,
         watch: Watch | None = None,
@@ -147,7 +145,7 @@ class Learner(Taught):
         return epoch
 
     @contextmanager
-    def task(self, task: str, examples: Pair, loss: Callable[[Tensor, Tensor], Tensor] = loss_of) -> Iterator[Trained]:
+    def task(self, task: str, examples: Pair, loss: Loss = loss_of) -> Iterator[Trained]:
         """Learn a task by your own loop: inside the context the network moves only as it may.
 
         Yields what is to be trained, by any optimizer. At the end the task is remembered, by what its examples show
@@ -161,7 +159,7 @@ class Learner(Taught):
             self._put_back()
             refuse_changed(self.network, self._at_start)
             self._left = warn_of_changes(self.layers, self._left)
-            inputs, labels = (self._here(part) for part in self._some(*pair_of(examples)))
+            inputs, labels = (self._here(part) for part in some_of(pair_of(examples), max(self._samples())))
             if not inputs.isfinite().all():
                 raise ValueError(
                     f"inputs of task {task!r} are not all finite: a NaN would spread into everything learnt"
@@ -185,15 +183,7 @@ class Learner(Taught):
                 self._put_back()
                 raise
 
-    def _some(self, inputs: Tensor, labels: Tensor) -> Pair:
-        """As many examples as any layer is measured on."""
-        wanted = max(self._samples())
-        if len(inputs) <= wanted:
-            return inputs, labels
-        chosen = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(0))[:wanted]
-        return inputs[chosen.to(inputs.device)], labels[chosen.to(labels.device)]
-
-    def _started(self, inputs: Tensor, labels: Tensor, loss: Callable[[Tensor, Tensor], Tensor]) -> Trained:
+    def _started(self, inputs: Tensor, labels: Tensor, loss: Loss) -> Trained:
         """Set the network in motion."""
         self._write({name: self._fresh[name] for name in self._owned})
         named: dict[str, nn.Parameter] = {}
@@ -208,7 +198,7 @@ class Learner(Taught):
             started = layer.start(chosen, self.method.form)
             names = [""] if len(started) == 1 else [f".{i}" for i in range(len(started))]
             named |= {f"{layer.name}.weight{name}": value for name, value in zip(names, started, strict=True)}
-        refuse_other_uses(self.layers, forward_for(self.network, len(self.tasks)), self.network, inputs[:AT_ONCE])
+        refuse_other_uses(self.layers, forward_for(self.network, len(self.tasks)), self.network, inputs[:FEW])
         return Trained(named | self._free_parameters())
 
     def _finish(self, task: str, inputs: Tensor) -> None:
@@ -258,28 +248,13 @@ class Learner(Taught):
         candidates = ((name, values[name]) for name in names)
         return {n: value for n, value in candidates if isinstance(value, nn.Parameter) and value.requires_grad}
 
-    def _pieces(self, examples: Tensor) -> tuple[Tensor, ...]:
-        """Examples that pass through the network together: all where a norm goes by the statistics of the batch."""
-        modules = list(self.network.modules())
-        by_batch = any(isinstance(m, nn.modules.batchnorm._BatchNorm) and m.running_mean is None for m in modules)
-        large = any(isinstance(module, nn.modules.conv._ConvNd) for module in modules)
-        return in_batches(examples, AT_ONCE) if large and not by_batch else (examples,)
-
-    def _trusted(
-        self, inputs: Tensor, labels: Tensor, loss: Callable[[Tensor, Tensor], Tensor]
-    ) -> list[list[list[Trusted]]]:
+    def _trusted(self, inputs: Tensor, labels: Tensor, loss: Loss) -> list[list[list[Trusted]]]:
         """For every layer and block, the old tasks to be scaled: those whose subspaces hold the new task's gradient."""
         nobody: list[list[list[Trusted]]] = [[[] for _ in layer.blocks] for layer in self.layers]
         if not self.tasks or not self.method.trusting:
             return nobody
-        self.network.eval()
-        forward, weights = forward_for(self.network, len(self.tasks)), [layer.module.weight for layer in self.layers]
-        gradients = [torch.zeros_like(weight) for weight in weights]
-        for x, y in zip(self._pieces(inputs), self._pieces(labels), strict=True):
-            found = torch.autograd.grad(loss(forward(x.clone()), y), weights, allow_unused=True)
-            for total, gradient in zip(gradients, found, strict=True):
-                if gradient is not None:
-                    total.add_(gradient, alpha=len(x) / len(inputs))
+        forward = forward_for(self.network, len(self.tasks))
+        gradients = gradients_of(self.network, forward, self.layers, (inputs, labels), loss)
         trusted = []
         for layer, gradient in zip(self.layers, gradients, strict=True):
             parts = gradient.flatten(1).chunk(layer.groups)
@@ -298,39 +273,13 @@ class Learner(Taught):
         """Measure what the task just learnt uses of every layer's inputs, and protect it."""
         task = len(self.tasks) - 1
         with self._as(task, shared=self.method.departs("shared weights measured")), torch.no_grad():
-            seen = self._seen(inputs, task)
+            seen = inputs_of(self.network, forward_for(self.network, task), self.layers, inputs, self._samples())
         for number, layer in enumerate(self.layers):
-            given = seen.pop(layer.name)
-            for block, R in zip(layer.blocks, layer.representation(given), strict=True):
+            for block, R in zip(layer.blocks, layer.representation(seen.pop(layer.name)), strict=True):
                 if not R.isfinite().all():
                     raise FloatingPointError(f"inputs of layer {layer.name!r} are not all finite: nothing to go by")
                 growth = self.method.grow(number, task, block.basis, R)
                 block.protect(growth, leave_out_strongest=self.method.departs("strongest unprotected"))
-
-    def _seen(self, inputs: Tensor, task: int) -> dict[str, list[Tensor]]:
-        """What every layer is given by the first examples, as many as are wanted for it."""
-        seen: dict[str, list[Tensor]] = {layer.name: [] for layer in self.layers}
-        wanted = dict(zip(seen, self._samples(), strict=True))
-        forward, apart, begun = forward_for(self.network, task), set[int](), 0
-        for x in self._pieces(inputs):
-            with watching(self.layers) as calls:
-                forward(x.clone())
-            for name, given in calls.items():
-                rows = max(wanted[name] - begun, 0)
-                if rows >= len(x):
-                    seen[name] += given
-                elif all(len(call) == len(x) for call in given):  # a row for each example, or what belongs to it
-                    seen[name] += [call[:rows].clone() for call in given if rows]  # without the memory of the others
-                else:
-                    apart.add(wanted[name])
-            begun += len(x)
-        for count in apart:  # whose rows are whose cannot be told: these examples by themselves
-            layers = [layer for layer in self.layers if wanted[layer.name] == count]
-            with watching(layers) as calls:
-                for x in self._pieces(inputs[:count]):
-                    forward(x.clone())
-            seen |= calls
-        return seen
 
     def _samples(self) -> list[int]:
         samples = self.method.samples

@@ -222,7 +222,7 @@ class Taught:
             raise ValueError(f"task {task!r} is unknown: learnt are {known}. To answer, the network must know the task")
         return self.tasks.index(task)
 
-    def _validation(self, data: Data, validation: Pair | None) -> Pair | None:
+    def _validation(self, data: Data, validation: Data | None) -> Pair | None:
         """What is given, checked, or else what comes with the data."""
         if validation is None:
             return validation_of(data)

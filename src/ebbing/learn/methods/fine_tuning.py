@@ -45,7 +45,7 @@ class Unprotected(Taught):
         task: str,
         data: Data,
         *,
-        validation: Pair | None = None,
+        validation: Data | None = None,
         random: torch.Generator | None = None,
         checkpoint: Checkpoint | None = None,
         watch: Watch | None = None,
