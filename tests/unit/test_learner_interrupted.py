@@ -111,6 +111,21 @@ def test_an_interruption_while_answering_costs_no_task_anything(monkeypatch, met
         assert_same(one.state(), before)
 
 
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_what_is_taken_over_is_taken_over_whole(monkeypatch, when):
+    """Interrupted before or after the network's values have been written."""
+    state = taught(METHODS[1], perceptron(), 2).state()
+    learner = METHODS[1].start(perceptron(1))
+    with monkeypatch.context() as patch:
+        if when == "before":
+            fails_at(patch, nn.Module, "load_state_dict", 1)
+        else:
+            patch.setattr("ebbing.learn.learner.fingerprint", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            learner.restore(state)
+    assert_same(learner.state(), state)
+
+
 @pytest.mark.parametrize("call", [1, 2])
 def test_copies_are_put_back_as_well(monkeypatch, call):
     learner = taught(Copies(SCHEDULE), perceptron(), 2)

@@ -132,12 +132,17 @@ class Taught:
                 given = network[name]
                 if (given.shape, given.dtype) != (value.shape, value.dtype):
                     raise ValueError(f"{name} is {_kind(given)} there and {_kind(value)} here")
-            self.network.load_state_dict(network)
         except (KeyError, RuntimeError, ValueError) as fault:
             reason = f"it has no {fault}" if isinstance(fault, KeyError) else fault
             raise ValueError(f"not the state of a learner with this network and method: {reason}") from None
-        self.tasks = tasks
-        take_over()
+
+        def finish() -> None:
+            self.network.load_state_dict(network)
+            self.tasks = tasks
+            take_over()
+
+        self._mend = finish  # once begun it is brought to its end, if interrupted before anything else is asked
+        self._put_back()
 
     # What learners that keep something for each task do otherwise
 
