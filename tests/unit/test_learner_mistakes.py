@@ -33,6 +33,7 @@ def test_the_networks_own_parameters_are_trained_instead_of_those_given():
 
     with pytest.warns(UserWarning, match="nothing has been trained: give the optimizer what task"):
         loop()
+    assert learner.tasks == ["task 0", "b"]  # told, not refused: nothing may have been to learn
 
 
 def test_the_network_is_trained_between_tasks_by_somebody_else():
@@ -48,6 +49,7 @@ def test_the_network_is_trained_between_tasks_by_somebody_else():
         other = METHODS[1].start(perceptron(1))
         other.restore(learner.state())
         other.learn("d", data(3))
+    assert other.tasks == ["task 0", "b", "c", "d"]
 
 
 def test_nobody_is_told_of_a_network_that_was_changed_before_the_first_task():
@@ -56,6 +58,7 @@ def test_nobody_is_told_of_a_network_that_was_changed_before_the_first_task():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         learner.learn("a", data(0))
+    assert learner.tasks == ["a"]
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
