@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import command_line
 from ebbing.learn import FiveLayers, OwnTasks, Sgd, Training, tree
 from ebbing.runs import Store, execute
 
@@ -38,16 +39,7 @@ def run(tmp_path):
     return run
 
 
-@pytest.fixture
-def answer(run):
-    """Standard output of a command that succeeds without a word on standard error."""
-
-    def answer(*arguments: str) -> str:
-        done = run(*arguments)
-        assert (done.returncode, done.stderr) == (0, ""), done.stderr
-        return done.stdout
-
-    return answer
+answer = command_line.answer  # a fixture: standard output of a command that succeeds
 
 
 def test_from_looking_to_cleaning(store, answer):
