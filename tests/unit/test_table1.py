@@ -17,7 +17,8 @@ def test_every_method_of_table_1_is_what_its_name_says():
     assert isinstance(kinds["SGD"], FineTuning)
     assert isinstance(kinds["GPM"], Gpm)
     assert [type(kinds[name]) for name in ("TRGP", "TRGP as published")] == [Trgp, Trgp]
-    assert [type(kinds[name]) for name in names[4:]] == [TrgpPlus] * 4 + [TrgpFree, Copies]
+    assert [type(kinds[name]) for name in names[4:]] == [TrgpPlus] * 4 + [TrgpFree, TrgpFree, Copies]
+    assert [kinds[name].begins for name in ("TRGP free", "TRGP free, from the latest")] == ["shared", "latest"]
     assert [kinds[name].as_published for name in names[2:9]] == [True, False, True, False, False, False, False]
     assert [kinds[name].recency for name in names[4:7]] == [None, None, 0.396]
     assert kinds["TRGP+"].weights == (1.2, 0.8)

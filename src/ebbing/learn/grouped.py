@@ -40,7 +40,7 @@ class Grouped:
         self.places = (self.own | self.free).flatten().nonzero().squeeze(1)
         self.rows = rows
         self.active = nn.Parameter(rows.flatten(0, 1)[self.places])
-        self.start = self.active.detach().clone()
+        self.begun = self.active.detach().clone()
         # lambda_j^2 K_j of every slot (slots, g, out, out), and the rows that it is for
         self.gains = (factors * inside * rows).mT @ (factors * inside * rows) if slots and scaled else None
         self.inside = inside
@@ -52,7 +52,17 @@ class Grouped:
     @property
     def moved(self) -> bool:
         """Whether training has changed anything."""
-        return not torch.equal(self.active, self.start)
+        return not torch.equal(self.active, self.begun)
+
+    def begin_at(self, kept: list[Change | None]) -> None:
+        """Begin each group's trusted columns where an old task has them, instead of where all share them."""
+        added = torch.zeros_like(self.rows)
+        for rows, own, change in zip(added, self.own, kept, strict=True):
+            if change is not None:
+                rows[change.columns] = change.rows * own[change.columns, None]
+        with torch.no_grad():
+            self.active.add_(added.flatten(0, 1)[self.places])
+        self.begun = self.active.detach().clone()
 
     def effective(self) -> Tensor:
         """W_eff (g * out, d), to be differentiated."""

@@ -142,18 +142,30 @@ class Layer:
         with torch.no_grad():
             self.module.weight.copy_(torch.cat(list(weights)).view_as(self.module.weight))
 
-    def start(self, trusted: list[list[Trusted]], form: Form) -> list[nn.Parameter]:
-        """Set the layer in motion; returns what is to be trained."""
+    def start(self, trusted: list[list[Trusted]], form: Form, *, from_latest: bool = False) -> list[nn.Parameter]:
+        """Set the layer in motion; returns what is to be trained.
+
+        from_latest: whether trusted directions begin where the latest of the trusted tasks has them.
+        """
         if "forward" in self.module.__dict__:
             raise ValueError(f"layer {self.name!r} has a forward of its own, which would not be called while learning")
         weights, bases = [weight.clone() for weight in self.weights], [block.basis for block in self.blocks]
         scaled, together = form == "scaled", list(zip(weights, bases, trusted, strict=True))
+        kept = [
+            block.changes[max(one.task for one in tasks)] if from_latest and tasks else None
+            for block, tasks in zip(self.blocks, trusted, strict=True)
+        ]
         if form == "leaking":
             self.moving = [Leaking(*block) for block in together]
         elif self.groups > 1:
-            self.moving = [Grouped(weights, bases, trusted, scaled=scaled)]
+            grouped = Grouped(weights, bases, trusted, scaled=scaled)
+            grouped.begin_at(kept)
+            self.moving = [grouped]
         else:
-            self.moving = [Moving(*block, scaled=scaled) for block in together]
+            moving = [Moving(*block, scaled=scaled) for block in together]
+            for one, change in zip(moving, kept, strict=True):
+                one.begin_at(change)
+            self.moving = [*moving]
         # An attribute of the object, not of its class: the network's own code goes on calling the layer as ever.
         self.module.forward = self._linear if isinstance(self.module, nn.Linear) else self._conv
         return [parameter for moving in self.moving for parameter in moving.parameters()]

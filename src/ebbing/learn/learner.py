@@ -195,7 +195,7 @@ class Learner(Taught):
             }
         )
         for layer, chosen in zip(self.layers, trusted, strict=True):
-            started = layer.start(chosen, self.method.form)
+            started = layer.start(chosen, self.method.form, from_latest=self.method.from_latest)
             names = [""] if len(started) == 1 else [f".{i}" for i in range(len(started))]
             named |= {f"{layer.name}.weight{name}": value for name, value in zip(names, started, strict=True)}
         refuse_other_uses(self.layers, forward_for(self.network, len(self.tasks)), self.network, inputs[:FEW])

@@ -142,7 +142,8 @@ class Moving:
         self.rows, self.frozen = rows, rows[: self.frozen_count]
         self.active = nn.Parameter(rows[self.frozen_count :])  # in the same memory, so that one product does for both
         self.address = self.active.data_ptr()
-        self.start = self.active.detach().clone()
+        self.start = self.active.detach().clone()  # of the weights that all share
+        self.begun = self.start  # of those that the task began with
         trusted_patterns = patterns[order][self.frozen_count :].tolist()
         runs = [(pattern, len(list(run))) for pattern, run in groupby(trusted_patterns)]
         tasks_of = [tuple(bit for bit in range(len(trusted)) if pattern >> bit & 1) for pattern, _ in runs]
@@ -168,7 +169,18 @@ class Moving:
     @property
     def moved(self) -> bool:
         """Whether training has changed anything."""
-        return not torch.equal(self.active, self.start)
+        return not torch.equal(self.active, self.begun)
+
+    def begin_at(self, kept: Change | None) -> None:
+        """Begin trusted columns where an old task, if any, has them, instead of where all share them."""
+        if kept is None:
+            return
+        place = self.columns.new_full((self.frozen_count + len(self.columns),), -1)  # of columns among the active rows
+        place[self.columns] = torch.arange(len(self.columns), device=place.device)
+        found = place[kept.columns]
+        with torch.no_grad():
+            self.active[found[found >= 0]] += kept.rows[found >= 0]
+        self.begun = self.active.detach().clone()
 
     def linear(self, inputs: Tensor, turned: Tensor | None = None) -> Tensor:
         """W_eff x for rows of inputs (rows, d): the cheaper way when there are fewer rows than outputs.

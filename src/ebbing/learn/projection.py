@@ -99,6 +99,11 @@ class Projection(ABC):
         """How trusted directions are trained."""
         return "leaking" if self.departs("strongest unprotected") else "scaled"
 
+    @property
+    def from_latest(self) -> bool:
+        """Whether trusted directions begin where the latest trusted task has them, not where all share them."""
+        return False
+
     @abstractmethod
     def grow(self, layer: int, task: int, M: Tensor, R: Tensor) -> Growth:
         """Which directions of R (d, columns) a task uses, and which are to be added to M (d, m)."""

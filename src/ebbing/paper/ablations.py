@@ -10,7 +10,7 @@ from typing import Any
 
 from ebbing.learn import Threshold
 from ebbing.paper.comparison import Contender, Protocol, Study
-from ebbing.paper.table1 import CIFAR100_SHORT, MORE_PROTECTED, PMNIST, QUICK
+from ebbing.paper.table1 import CIFAR100_SHORT, FROM_LATEST, MORE_PROTECTED, PMNIST, QUICK
 
 
 def _against(base: str, contenders: tuple[Contender, ...]) -> tuple[tuple[str, str], ...]:
@@ -86,6 +86,24 @@ TRIALS = replace(
 )
 """How TRGP free's settings were chosen, on a seed that nothing is judged by."""
 
+_TRUSTING = (
+    Contender("TRGP free", "trgp-free"),
+    Contender("3 trusted", "trgp-free", changes={"trusted": 3}),
+    Contender("all trusted", "trgp-free", changes={"trusted": 9, "nearness": 0.0}),
+    FROM_LATEST,
+    Contender("copies", "copies"),
+)
+
+TRUST_TRIALS = replace(
+    CIFAR100_SHORT,
+    name="cifar100 short, trials on another seed",
+    contenders=_TRUSTING,
+    pairs=_against("TRGP free", _TRUSTING),
+    seeds=1,
+    first_seed=10,
+)
+"""How much trust serves TRGP free on Split CIFAR-100, on a seed that nothing is judged by."""
+
 _TITLE = "What each part is worth"
-ABLATIONS = Study("ablations", _TITLE, (DEPARTURES, BEYOND, TRIALS, NORMS))
+ABLATIONS = Study("ablations", _TITLE, (DEPARTURES, BEYOND, TRIALS, NORMS, TRUST_TRIALS))
 ABLATIONS_QUICK = Study("ablations_quick", _TITLE, (_departures(QUICK), _beyond(QUICK)))

@@ -8,15 +8,23 @@ gradient says. The memory is the same, a step costs less, and a task is learnt b
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 from ebbing.learn.methods.trgp import Trgp
 from ebbing.learn.motion import Form
 
+Begins = Literal["shared", "latest"]
+
 
 @dataclass(frozen=True)
 class TrgpFree(Trgp):
-    """The settings of `Trgp`; nothing of it was published, so `as_published` is refused."""
+    """The settings of `Trgp`, and one more; nothing of it was published, so `as_published` is refused.
+
+    begins: what a task begins with in the directions it trusts: the weights that all tasks "shared", or those of the
+    "latest" task that it trusts there, so that it goes on where that one ended.
+    """
+
+    begins: Begins = "shared"
 
     version: ClassVar[int] = 1
 
@@ -24,6 +32,20 @@ class TrgpFree(Trgp):
         super().__post_init__()
         if self.as_published:
             raise ValueError(f"as_published={self.as_published!r}: TrgpFree was not published; use Trgp")
+        if self.begins not in get_args(Begins):
+            raise ValueError(f"begins={self.begins!r}: give one of {', '.join(get_args(Begins))}")
+
+    def settings(self) -> dict[str, Any]:
+        """As results are stored under them: early ones could not begin elsewhere."""
+        found = super().settings()
+        if self.begins == "shared":
+            del found["begins"]
+        return found
+
+    @property
+    def from_latest(self) -> bool:
+        """Whether a task begins where the latest that it trusts ended."""
+        return self.begins == "latest"
 
     @property
     def form(self) -> Form:
