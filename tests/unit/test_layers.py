@@ -7,7 +7,8 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrizations, prune
 
-from ebbing.learn.layers import Block, Layer, find, standing, watching
+from ebbing.learn.finding import find
+from ebbing.learn.layers import Block, Layer, standing, watching
 from ebbing.learn.methods import Gpm
 from ebbing.learn.motion import Change, Subspace
 from ebbing.learn.subspaces import Growth

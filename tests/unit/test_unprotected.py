@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn import functional
 
 from ebbing.learn.methods import Copies, FineTuning
+from ebbing.learn.statefile import packed
 from toys import SCHEDULE, assert_same, data, perceptron, taught
 
 pytestmark = pytest.mark.usefixtures("quietly")
@@ -100,9 +101,9 @@ def test_copies_answer_as_they_did_when_the_task_was_learnt(tmp_path):
     assert_same(learner.state(), other.state())
     assert torch.equal(other.outputs("0", data(0)[0]), first[0])
     without = {name: value for name, value in learner.state().items() if name != "copy.1.0.weight"}
-    with pytest.raises(ValueError, match="a task has no whole copy of the network"):
+    with pytest.raises(ValueError, match=r"a task has no '0\.weight' of its own"):
         other.restore(without)
-    with pytest.raises(ValueError, match=r"it is of \{'kind': 'FineTuning'\}, this one of \{'kind': 'Copies'\}"):
+    with pytest.raises(ValueError, match=r"it is of {'kind': 'FineTuning', .* this one of {'kind': 'Copies'"):
         other.restore(plain.state())
 
 
@@ -128,3 +129,70 @@ def test_an_own_loop_as_the_protecting_methods_have_it(method):
     with pytest.raises(RuntimeError, match="no gradient"), learner.task("more", data(3)) as parameters:
         _break(parameters)
     assert_same(learner.state(), before)
+
+
+# A head of each task's own
+
+
+@pytest.mark.parametrize("kind", [FineTuning, Copies])
+def test_what_is_own_begins_anew_and_answers_for_its_task(kind, tmp_path):
+    """The last layer is "6": every task trains its own from the same start, as the methods that protect have it."""
+    learner, starts = kind(SCHEDULE, own=("6",)).start(perceptron()), []
+    for task in range(3):
+        inputs, labels = data(task)
+        with learner.task(str(task)) as parameters:
+            starts.append(learner.network[6].weight.detach().clone())
+            optimizer = torch.optim.SGD(parameters, 0.1)
+            for _ in range(10):
+                optimizer.zero_grad()
+                functional.cross_entropy(learner.network(inputs), labels).backward()
+                optimizer.step()
+    assert all(torch.equal(start, perceptron().state_dict()["6.weight"]) for start in starts)
+    heads = []
+    for task in range(3):
+        with learner.answering(str(task)) as network:
+            heads.append(network[6].weight.detach().clone())
+            shared = network[0].weight.detach().clone()
+        assert torch.equal(shared, learner.state()["network.0.weight"]) == (kind is FineTuning or task == 2)
+    assert not torch.equal(heads[0], heads[1])
+    assert torch.equal(learner.network[6].weight, heads[2])  # as it stands
+
+    learner.save(tmp_path / "learner.safetensors")
+    other = kind(SCHEDULE, own=("6",)).start(perceptron(1))
+    other.load(tmp_path / "learner.safetensors")
+    for one in (learner, other):
+        one.learn("more", data(3))
+    assert_same(learner.state(), other.state())
+    for own in ((), ("2",)):
+        with pytest.raises(ValueError, match="not the state of a learner with this network and method"):
+            kind(SCHEDULE, own=own).start(perceptron()).load(tmp_path / "learner.safetensors")
+
+
+@pytest.mark.parametrize("kind", [FineTuning, Copies])
+def test_own_is_checked_and_stored_only_where_it_matters(kind):
+    """So that what was trained before there was a choice is found again."""
+    with pytest.raises(ValueError, match=r"own='6': give a tuple of names, as \('6',\)"):
+        kind(SCHEDULE, own="6")
+    with pytest.raises(ValueError, match=r"own=\['head'\]: the network has no such module or parameter"):
+        kind(SCHEDULE, own=("head",)).start(perceptron())
+    assert "own" not in kind(SCHEDULE).settings()
+    assert kind(SCHEDULE, own=("6",)).settings()["own"] == ("6",)
+
+
+@pytest.mark.parametrize("kind", [FineTuning, Copies])
+def test_an_interruption_leaves_what_is_own_as_it_was(kind):
+    learner = kind(SCHEDULE, own=("6",)).start(perceptron())
+    learner.learn("a", data(0))
+    before = learner.state()
+    with pytest.raises(RuntimeError, match="no gradient"), learner.task("b") as parameters:
+        _break(parameters)
+    assert_same(learner.state(), before)
+
+
+@pytest.mark.parametrize("kind", [FineTuning, Copies])
+def test_early_states_say_nothing_of_what_is_own(kind):
+    learner = taught(kind(SCHEDULE), perceptron(), 2)
+    state = learner.state() | {"method": packed({"kind": kind.__name__})}
+    other = kind(SCHEDULE).start(perceptron(1))
+    other.restore(state)
+    assert_same(other.state(), learner.state())

@@ -1,4 +1,4 @@
-"""The layers of a network that gradient projection can protect: found, watched, and set in motion.
+"""The layers of a network that gradient projection can protect: watched, and set in motion.
 
 A linear layer multiplies inputs x (d,) by W (out, d); a convolution multiplies patches of its input, d = channels *
 kernel.
@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from fnmatch import fnmatchcase
 from itertools import chain
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.nn.parameter import is_lazy
 
 from ebbing.learn.grouped import Grouped
 from ebbing.learn.leaking import Leaking
@@ -25,14 +23,6 @@ from ebbing.learn.subspaces import Growth
 
 LARGE = 256 << 20
 """Bytes of a layer's inputs that are held at once."""
-
-NORMS = (
-    nn.modules.batchnorm._BatchNorm,
-    nn.modules.instancenorm._InstanceNorm,
-    nn.LayerNorm,
-    nn.GroupNorm,
-    nn.RMSNorm,
-)
 
 
 class Block:
@@ -257,110 +247,6 @@ def _padding(conv: nn.Conv2d) -> list[int]:
         else:
             sides += [int(conv.padding[axis])] * 2
     return sides
-
-
-def find(network: nn.Module, own: Iterable[str]) -> tuple[list[Layer], list[str], list[str], list[str]]:
-    """The layers to protect, and the names of normalizing values, of values within own, and of the layers' biases.
-
-    own: names (or patterns such as "heads.*") of modules or parameters of which each task has its own copy. Biases are
-    each task's own as well. Raises an error that names the first layer which cannot be handled.
-    """
-    patterns = list(own)
-    layers: list[Layer] = []
-    norms: list[str] = []
-    owned: list[str] = []
-    biases: list[str] = []
-    seen: dict[int, tuple[str, bool]] = {}  # by parameter: its module, and whether that is within own
-    unused = set(patterns)
-    all_values = dict(network.named_parameters()) | dict(network.named_buffers())
-    names = _all_names(network)
-    for name, module in network.named_modules():
-        matching = {pattern for pattern in patterns if any(_within(other, pattern) for other in names[id(module)])}
-        unused -= matching
-        values = [f"{name}.{key}".lstrip(".") for key in (*module._parameters, *module._buffers)]
-        values = [value for value in values if value in all_values]
-        trained = [key for key, value in module._parameters.items() if value is not None and value.requires_grad]
-        _refuse_lazy(name, module)
-        named = {value: {pattern for pattern in patterns if _within(value, pattern)} for value in values}
-        unused -= set().union(*named.values())
-        if not matching:
-            owned += [value for value in values if named[value]]
-        if not matching and isinstance(module, NORMS):
-            norms += [value for value in values if not named[value]]
-            continue
-        if not matching:
-            trained = [key for key in trained if not named.get(f"{name}.{key}".lstrip("."))]
-        for key in trained:
-            other, other_matching = seen.setdefault(id(module._parameters[key]), (name, bool(matching)))
-            if other != name and not (matching and other_matching):
-                raise ValueError(
-                    f"layers {other!r} and {name!r} share {key!r}: a weight with two kinds of inputs cannot be "
-                    "protected; give each layer its own, or name both in own="
-                )
-        if matching:
-            owned += values
-            continue
-        if not trained:
-            continue
-        _refuse_others(name, module, trained)
-        if "weight" in trained:
-            layers.append(Layer(name, module))  # type: ignore[arg-type]
-        if "bias" in trained:
-            biases.append(f"{name}.bias".lstrip("."))
-    if unused:
-        raise ValueError(f"own={sorted(unused)}: the network has no such module or parameter; it has {_names(network)}")
-    if not layers:
-        raise ValueError("the network has no Linear or Conv2d layer that can be protected")
-    return layers, norms, owned, biases
-
-
-def _refuse_lazy(name: str, module: nn.Module) -> None:
-    values = (*module._parameters.values(), *module._buffers.values())
-    if any(value is not None and is_lazy(value) for value in values):
-        raise ValueError(
-            f"layer {name!r} is a {type(module).__name__} without weights as yet: give the network a batch first"
-        )
-
-
-def _refuse_others(name: str, module: nn.Module, trained: list[str]) -> None:
-    if not name and type(module) not in (nn.Linear, nn.Conv2d):
-        raise ValueError(
-            f"the network's own parameter {trained[0]!r}: only weights of Linear and Conv2d can be protected; name it "
-            f"in own= to give each task its own copy, or freeze it with requires_grad_(False)"
-        )
-    if type(module) not in (nn.Linear, nn.Conv2d) and any(type(m) in (nn.Linear, nn.Conv2d) for m in module.modules()):
-        raise ValueError(
-            f"module {name!r} has a parameter {trained[0]!r} of its own: only weights of Linear and Conv2d can be "
-            f"protected; name {f'{name}.{trained[0]}'!r} in own= to give each task its own copy, or freeze it with "
-            "requires_grad_(False)"
-        )
-    if type(module) not in (nn.Linear, nn.Conv2d):
-        raise ValueError(
-            f"layer {name!r} is a {type(module).__name__}: only Linear and Conv2d can be protected; name it in "
-            "own= to give each task its own copy, or freeze it with requires_grad_(False)"
-        )
-    if "weight" not in module._parameters:
-        raise ValueError(
-            f"layer {name!r} computes its weight from {', '.join(trained)} (as weight_norm and pruning do), and such "
-            "a weight cannot be protected; name the layer in own= to give each task its own copy, or undo that"
-        )
-
-
-def _all_names(network: nn.Module) -> dict[int, list[str]]:
-    """The names of every module, of which one that is registered twice has two."""
-    names: dict[int, list[str]] = {}
-    for name, module in network.named_modules(remove_duplicate=False):
-        names.setdefault(id(module), []).append(name)
-    return names
-
-
-def _within(name: str, pattern: str) -> bool:
-    """Whether a module or parameter is what a pattern names, or inside of it."""
-    return bool(name) and (fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}.*"))
-
-
-def _names(network: nn.Module) -> str:
-    return ", ".join(name for name, module in network.named_modules() if name and list(module.parameters()))
 
 
 @contextmanager

@@ -32,6 +32,7 @@ from ebbing.learn.batches import (
     pair_of,
     some_of,
 )
+from ebbing.learn.finding import find
 from ebbing.learn.guards import (
     Fingerprint,
     fingerprint,
@@ -43,7 +44,7 @@ from ebbing.learn.guards import (
     resting,
     warn_of_changes,
 )
-from ebbing.learn.layers import Block, Known, find, standing
+from ebbing.learn.layers import Block, Known, standing
 from ebbing.learn.measuring import FEW, Loss, gradients_of, inputs_of
 from ebbing.learn.motion import Trusted, exactly
 from ebbing.learn.projection import Departure, Projection

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 from torch import Tensor
 
+from ebbing.learn.finding import check_own
 from ebbing.learn.motion import Form
 from ebbing.learn.schedule import Schedule, check_schedule
 from ebbing.learn.subspaces import Growth
@@ -73,8 +74,7 @@ class Projection(ABC):
         many = isinstance(given, tuple | list)
         samples = tuple(count("samples", value) for value in given) if many else count("samples", given)
         object.__setattr__(self, "samples", samples)
-        if isinstance(self.own, str):
-            raise ValueError(f"own={self.own!r}: give a tuple of names, as ({self.own!r},)")
+        check_own(self.own)
         if self.norms not in ("own", "frozen", "shared"):
             raise ValueError(f"norms={self.norms!r}: give own, frozen or shared")
 

@@ -1,0 +1,146 @@
+"""What of a network can be protected, what is each task's own, and what can be neither."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
+
+from torch import nn
+from torch.nn.parameter import is_lazy
+
+from ebbing.learn.layers import Layer
+
+NORMS = (
+    nn.modules.batchnorm._BatchNorm,
+    nn.modules.instancenorm._InstanceNorm,
+    nn.LayerNorm,
+    nn.GroupNorm,
+    nn.RMSNorm,
+)
+
+
+def find(network: nn.Module, own: Sequence[str]) -> tuple[list[Layer], list[str], list[str], list[str]]:
+    """The layers to protect, and the names of normalizing values, of values within own, and of the layers' biases.
+
+    Raises an error that names the first layer which cannot be handled.
+    """
+    layers: list[Layer] = []
+    norms: list[str] = []
+    biases: list[str] = []
+    seen: dict[int, tuple[str, bool]] = {}  # by parameter: its module, and whether it is each task's own
+    owned = _owned_by_module(network, own)
+    for name, module in network.named_modules():
+        _refuse_lazy(name, module)
+        if isinstance(module, NORMS):
+            norms += _values(network, name, [key for key in _keys(module) if key not in owned[name]])
+            continue
+        trained = [key for key, value in module._parameters.items() if value is not None and value.requires_grad]
+        for key in trained:
+            is_own = key in owned[name]
+            other, other_is_own = seen.setdefault(id(module._parameters[key]), (name, is_own))
+            if other != name and not (is_own and other_is_own):
+                raise ValueError(
+                    f"layers {other!r} and {name!r} share {key!r}: a weight with two kinds of inputs cannot be "
+                    "protected; give each layer its own, or name both in own="
+                )
+        trained = [key for key in trained if key not in owned[name]]
+        if not trained:
+            continue
+        _refuse_others(name, module, trained)
+        if "weight" in trained:
+            layers.append(Layer(name, module))  # type: ignore[arg-type]
+        if "bias" in trained:
+            biases.append(f"{name}.bias".lstrip("."))
+    if not layers:
+        raise ValueError("the network has no Linear or Conv2d layer that can be protected")
+    return layers, norms, owned_values(network, own), biases
+
+
+def owned_values(network: nn.Module, own: Sequence[str]) -> list[str]:
+    """The names of parameters and buffers of which each task has its own copy.
+
+    own: names (or patterns such as "heads.*") of modules or parameters.
+
+    >>> network = nn.ModuleDict({"body": nn.Linear(3, 3), "head": nn.Linear(3, 2)})
+    >>> owned_values(network, ["head"])
+    ['head.weight', 'head.bias']
+    """
+    return [value for name, keys in _owned_by_module(network, own).items() for value in _values(network, name, keys)]
+
+
+def check_own(own: tuple[str, ...]) -> None:
+    """Names, not one name."""
+    if isinstance(own, str):
+        raise ValueError(f"own={own!r}: give a tuple of names, as ({own!r},)")
+
+
+def _owned_by_module(network: nn.Module, own: Sequence[str]) -> dict[str, list[str]]:
+    """Of every module, the parameters and buffers (without those of modules inside it) that `own` names."""
+    names, unused, owned = _all_names(network), set(own), {}
+    for name, module in network.named_modules():
+        whole = {pattern for pattern in own if any(_within(other, pattern) for other in names[id(module)])}
+        named = {key: {p for p in own if _within(f"{name}.{key}".lstrip("."), p)} for key in _keys(module)}
+        owned[name] = [key for key in _keys(module) if whole or named[key]]
+        unused -= whole.union(*named.values())
+    if unused:
+        raise ValueError(f"own={sorted(unused)}: the network has no such module or parameter; it has {_names(network)}")
+    return owned
+
+
+def _keys(module: nn.Module) -> list[str]:
+    return [*module._parameters, *module._buffers]
+
+
+def _values(network: nn.Module, module: str, keys: Iterable[str]) -> list[str]:
+    """Names of values of a module as the network has them: those that are None it has not, nor any a second time."""
+    known = dict(network.named_parameters()) | dict(network.named_buffers())
+    return [value for key in keys if (value := f"{module}.{key}".lstrip(".")) in known]
+
+
+def _refuse_lazy(name: str, module: nn.Module) -> None:
+    values = (*module._parameters.values(), *module._buffers.values())
+    if any(value is not None and is_lazy(value) for value in values):
+        raise ValueError(
+            f"layer {name!r} is a {type(module).__name__} without weights as yet: give the network a batch first"
+        )
+
+
+def _refuse_others(name: str, module: nn.Module, trained: list[str]) -> None:
+    if not name and type(module) not in (nn.Linear, nn.Conv2d):
+        raise ValueError(
+            f"the network's own parameter {trained[0]!r}: only weights of Linear and Conv2d can be protected; name it "
+            f"in own= to give each task its own copy, or freeze it with requires_grad_(False)"
+        )
+    if type(module) not in (nn.Linear, nn.Conv2d) and any(type(m) in (nn.Linear, nn.Conv2d) for m in module.modules()):
+        raise ValueError(
+            f"module {name!r} has a parameter {trained[0]!r} of its own: only weights of Linear and Conv2d can be "
+            f"protected; name {f'{name}.{trained[0]}'!r} in own= to give each task its own copy, or freeze it with "
+            "requires_grad_(False)"
+        )
+    if type(module) not in (nn.Linear, nn.Conv2d):
+        raise ValueError(
+            f"layer {name!r} is a {type(module).__name__}: only Linear and Conv2d can be protected; name it in "
+            "own= to give each task its own copy, or freeze it with requires_grad_(False)"
+        )
+    if "weight" not in module._parameters:
+        raise ValueError(
+            f"layer {name!r} computes its weight from {', '.join(trained)} (as weight_norm and pruning do), and such "
+            "a weight cannot be protected; name the layer in own= to give each task its own copy, or undo that"
+        )
+
+
+def _all_names(network: nn.Module) -> dict[int, list[str]]:
+    """The names of every module, of which one that is registered twice has two."""
+    names: dict[int, list[str]] = {}
+    for name, module in network.named_modules(remove_duplicate=False):
+        names.setdefault(id(module), []).append(name)
+    return names
+
+
+def _within(name: str, pattern: str) -> bool:
+    """Whether a module or parameter is what a pattern names, or inside of it."""
+    return bool(name) and (fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}.*"))
+
+
+def _names(network: nn.Module) -> str:
+    return ", ".join(name for name, module in network.named_modules() if name and list(module.parameters()))
