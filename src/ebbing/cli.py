@@ -200,6 +200,9 @@ def train(
     ] = None,
     weights: Annotated[str | None, typer.Option(help="TRGP+: weights, the most recent task first: 1.2,0.8.")] = None,
     recency: Annotated[float | None, typer.Option(help="TRGP+: r, for weights from the theory.")] = None,
+    begins: Annotated[
+        str | None, typer.Option(help="TRGP free: begin trusted directions at the weights shared, or at the latest's.")
+    ] = None,
     as_published: Annotated[bool, typer.Option("--as-published", help="TRGP as its authors' code has it.")] = False,
     device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu",
     out: Annotated[Path, typer.Option(help="Folder whose runs/ keeps what is trained.")] = Path("results"),
@@ -224,6 +227,7 @@ def train(
         as_published=as_published,
         weights=printing_train.parse_weights(weights),
         recency=recency,
+        begins=begins,  # type: ignore[arg-type]  (checked there)
         epochs=epochs,
     )
     names, store = training.tasks.names, Store(out / "runs")  # type: ignore[attr-defined]

@@ -89,6 +89,8 @@ def test_a_short_protocol_does_not_stop_early():
         ("trgp+", {"recency": 1.5}, "between 0 and 1"),
         ("trgp+", {"recency": 0.5, "weights": (1.2, 0.8)}, "weights and recency: give one of them"),
         ("trgp", {"epochs": 0}, "epochs=0"),
+        ("trgp", {"begins": "latest"}, "method 'trgp' begins where it does: begins is of trgp-free"),
+        ("trgp-free", {"begins": "first"}, "begins='first': give one of shared, latest"),
     ],
 )
 def test_presets_refuse_what_makes_no_sense(method, settings, complaint):
@@ -99,6 +101,9 @@ def test_presets_refuse_what_makes_no_sense(method, settings, complaint):
 def test_presets_change_what_they_are_asked_to():
     made: Any = preset(PermutedMnist(), "trgp+", weights=(1.5, 1.0, 0.5), epochs=3).method
     assert (made.weights, made.trusted, made.schedule.epochs) == ((1.5, 1.0, 0.5), 3, 3)
+    for begins in ("shared", "latest"):
+        free: Any = preset(PermutedMnist(), "trgp-free", begins=begins).method
+        assert free.begins == begins
     network: Any = preset(SplitCifar100(tasks=20, classes=5), "gpm").architecture
     assert (network.tasks, network.classes) == (20, 5)
     assert set(METHODS) == {"sgd", "copies", "gpm", "trgp", "trgp+", "trgp-free"}

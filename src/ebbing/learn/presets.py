@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from ebbing.learn.methods import Copies, FineTuning, Gpm, Trgp, TrgpFree, TrgpPlus
+from ebbing.learn.methods.trgp_free import Begins
 from ebbing.learn.projection import Threshold
 from ebbing.learn.schedule import Schedule
 from ebbing.learn.sequences import Training
@@ -33,6 +34,7 @@ def preset(
     as_published: bool = False,
     weights: tuple[float, ...] | None = None,
     recency: float | None = None,
+    begins: Begins | None = None,
     epochs: int | None = None,
 ) -> Training:
     """The training of a stream (or of a whole one by name) by a method, with the published settings or others.
@@ -46,6 +48,8 @@ def preset(
         raise ValueError(f"method {method!r}: there is {', '.join(METHODS)}")
     if method != "trgp+" and (weights is not None or recency is not None):
         raise ValueError(f"method {method!r} has no weights: weights and recency are TRGP+'s")
+    if method != "trgp-free" and begins is not None:
+        raise ValueError(f"method {method!r} begins where it does: begins is of trgp-free")
     if weights is not None and recency is not None:
         raise ValueError("weights and recency: give one of them, recency makes the weights")
     if method not in ("trgp", "trgp+") and as_published:
@@ -58,6 +62,8 @@ def preset(
         chosen = replace(chosen, weights=weights, trusted=len(weights))
     if isinstance(chosen, TrgpPlus) and recency is not None:
         chosen = replace(chosen, recency=recency)
+    if isinstance(chosen, TrgpFree) and begins is not None:
+        chosen = replace(chosen, begins=begins)
     if cifar:
         network = SmallAlexNet(tasks=stream.tasks, classes=stream.classes)
     else:
