@@ -235,7 +235,14 @@ def train(
         raise ValueError(f"--save {save}: this is a directory; name a file in it")
     with _resumable(), progress_bar("learning") as report:
         (run,) = learn_streams(
-            training, names, [seed], store, where=Where(device=device), progress=report, keep=save is not None
+            training,
+            names,
+            [seed],
+            store,
+            where=Where(device=device),
+            progress=report,
+            keep=save is not None,
+            keep_new=True,  # --save may come later
         )
     if save is not None and run.learner is not None:
         write_whole(save, run.learner)

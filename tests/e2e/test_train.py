@@ -104,7 +104,7 @@ def test_the_learner_can_be_saved_and_taken_up_in_python(tmp_path, finished):
     status, out, _ = run(tmp_path, *SMALL, "--method", "trgp", "--save", "learner.safetensors", "--json")
     assert status == 0
     content = json.loads(out)
-    assert content["trained"] == (1 if finished else 3)  # nothing needed the network after the last task before
+    assert content["trained"] == (0 if finished else 3)
     training = preset(stream_named("smnist", tasks=3, train_images=600), "trgp", epochs=2)
     learner = training.method.start(training.architecture.build(5))  # type: ignore[attr-defined]
     learner.load(tmp_path / "learner.safetensors")
@@ -127,6 +127,8 @@ def test_the_learner_can_be_saved_and_taken_up_in_python(tmp_path, finished):
         (("--seed", "-1"), "seed=-1"),
         (("--method", "gpm", "--as-published"), "only TRGP and TRGP+ depart"),
         (("--epochs", "0"), "epochs=0"),
+        (("--begins", "latest"), "begins is of trgp-free"),
+        (("--method", "trgp-free", "--begins", "end"), "begins='end': give one of shared, latest"),
     ],
 )
 def test_bad_settings_are_refused_in_one_line(tmp_path, arguments, complaint):

@@ -26,6 +26,7 @@ from ebbing.learn.sequences import one_thread
 from ebbing.learn.table1_networks import Perceptron
 from ebbing.runs import Store, execute
 from ebbing.runs.store import CheckpointFile
+from ebbing.runs.stream import learn_streams
 
 HERE = Path(__file__).parent
 
@@ -150,6 +151,27 @@ def test_a_run_killed_within_a_task_goes_on_to_the_same_bytes(whole, tmp_path, m
     assert files(store) == files(whole[0])  # and the checkpoint is gone
     nodes = sum(bool(node.path) for node in tree(SEQUENCES, seed=0))
     assert len(epochs) == nodes * PATIENT.epochs - saves  # not one epoch was trained twice
+
+
+def test_the_learner_of_a_stream_is_kept_if_asked_for_and_trained_again_if_it_was_not(tmp_path):
+    training, tasks = Training(Toy(), Perceptron((12, 10, 8, 3)), Gpm(STEADY, **SETTINGS)), ("a", "b", "c")
+
+    def run(folder, **how):
+        (found,) = learn_streams(training, tasks, [0], Store(tmp_path / folder), **how)
+        return found
+
+    assert [run("later").trained, run("later").trained] == [3, 0]
+    assert run("later").learner is None
+    assert run("later", keep_new=True).trained == 0  # what was not kept is not trained for that
+    again = run("later", keep=True)  # but for this
+    assert again.trained == 1
+    assert run("later", keep=True).trained == 0
+    new = run("new", keep_new=True)
+    assert (new.trained, new.learner) == (3, None)
+    kept = run("new", keep=True)
+    assert (kept.trained, kept.learner) == (0, again.learner)
+    assert np.array_equal(kept.accuracies, again.accuracies)
+    assert kept.kept_per_task == run("later").kept_per_task
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ linear in the gradients), which `leaking.Explicit` is there to show; with Adam, 
 both protect. After the task, what has moved in the columns of M belongs to the task alone, and the shared W takes the
 rest.
 
-**Freely** (`TrgpFree`): the same with I in the place of the gains: in trusted columns the gradient is G itself.
+**Freely** (`TrgpFree`): the same with I in the place of the gains: in trusted columns the gradient is G itself. As no
+gain depends on where they are, these columns may begin anywhere, for example where an old task has them (`begin_at`).
 
 For subspaces that are not wholly protected, as in the authors' code, see `leaking`.
 """

@@ -65,16 +65,23 @@ def learn_streams(
     progress: Report | None = None,
     stored_only: bool = False,
     keep: bool = False,
+    keep_new: bool = False,
 ) -> list[StreamRun]:
-    """One run for each seed. stored_only: train nothing, and take what the store has. keep: also the learner."""
+    """One run for each seed. stored_only: train nothing, and take what the store has.
+
+    keep: also the learner, for which the last task is learnt once more if it was not kept. keep_new: if the last task
+    is learnt now, store the learner for later.
+    """
     nodes = [node for seed in seeds for node in tree([tasks], seed)]
 
     def report(fraction: float) -> None:
         if progress is not None:
             progress(fraction, _words(execution, seeds, tasks))
 
-    ends = {(seed, lessons(tasks)) for seed in seeds} if keep else set()
-    execution = Execution(training, nodes, store, report, keep=ends)
+    ends = {(seed, lessons(tasks)) for seed in seeds}
+    execution = Execution(training, nodes, store, report, keep=ends if keep else ())
+    if keep_new:
+        execution.keep = ends
     to_do = {seed: sum(1 for place in execution.todo if place[0] == seed and place[1]) for seed in seeds}
     if not stored_only:
         execution.run(where)
