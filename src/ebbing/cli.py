@@ -201,7 +201,7 @@ def train(
     weights: Annotated[str | None, typer.Option(help="TRGP+: weights, the most recent task first: 1.2,0.8.")] = None,
     recency: Annotated[float | None, typer.Option(help="TRGP+: r, for weights from the theory.")] = None,
     begins: Annotated[
-        str | None, typer.Option(help="TRGP free: begin trusted directions at the weights shared, or at the latest's.")
+        str | None, typer.Option(help="TRGP free: what a task begins with where it trusts old ones: latest or shared.")
     ] = None,
     as_published: Annotated[bool, typer.Option("--as-published", help="TRGP as its authors' code has it.")] = False,
     device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu",

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("quietly")
 
 
 def free(**more):
-    return TrgpFree(**settings(**more), nearness=0.0, begins="latest")
+    return TrgpFree(**settings(**more), nearness=0.0)
 
 
 def kept(columns, out, seed=5):
@@ -108,5 +108,5 @@ def test_the_setting_is_checked_and_stored_only_where_it_matters():
     """So that what was measured before there was a choice is found again."""
     with pytest.raises(ValueError, match="begins='first': give one of shared, latest"):
         TrgpFree(begins="first")  # type: ignore[arg-type]
-    assert "begins" not in TrgpFree().settings()
-    assert TrgpFree(begins="latest").settings()["begins"] == "latest"
+    assert "begins" not in TrgpFree(begins="shared").settings()
+    assert TrgpFree().settings()["begins"] == "latest"

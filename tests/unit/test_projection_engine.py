@@ -113,10 +113,10 @@ def test_the_engine_gives_what_the_plain_loop_gives(whole):
         TrgpPlus(STEADY, **SETTINGS, nearness=0.1),
         Trgp(STEADY, **SETTINGS, nearness=0.1, as_published=True),
         TrgpFree(STEADY, **SETTINGS, nearness=0.1),
-        TrgpFree(STEADY, **SETTINGS, nearness=0.1, begins="latest"),
+        TrgpFree(STEADY, **SETTINGS, nearness=0.1, begins="shared"),
         Copies(STEADY),
     ],
-    ids=["fine-tuning", "gpm", "trgp", "trgp+", "as published", "free", "from the latest", "copies"],
+    ids=["fine-tuning", "gpm", "trgp", "trgp+", "as published", "free", "from the shared", "copies"],
 )
 def test_every_method_through_the_store(tmp_path, method):
     """Every task begins with what was stored after the one before."""

@@ -2,7 +2,8 @@
 
 What a task keeps of TRGP's scaling is how far its weights have moved in the directions of the tasks it trusts
 (docs/methods.md). A scale matrix is one way to move them: it multiplies the gradient by W S S'W'. Here they move as the
-gradient says. The memory is the same, a step costs less, and a task is learnt better.
+gradient says, from where the latest of these tasks left them. The memory is the same, a step costs less, and a task is
+learnt better.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ Begins = Literal["shared", "latest"]
 class TrgpFree(Trgp):
     """The settings of `Trgp`, and one more; nothing of it was published, so `as_published` is refused.
 
-    begins: what a task begins with in the directions it trusts: the weights that all tasks "shared", or those of the
-    "latest" task that it trusts there, so that it goes on where that one ended.
+    begins: what a task begins with in the directions it trusts: the weights of the "latest" task that it trusts there,
+    so that it goes on where that one ended, or those that all have "shared", as in TRGP.
     """
 
-    begins: Begins = "shared"
+    begins: Begins = "latest"
 
     version: ClassVar[int] = 1
 
