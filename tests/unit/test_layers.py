@@ -168,6 +168,8 @@ def test_unknown_names_and_networks_without_layers():
     complaint = r"own=\['c', 'heads\.\*'\]: the network has no such module or parameter; it has a$"
     with pytest.raises(ValueError, match=complaint):
         find(network, ["a", "heads.*", "c"])
+    with pytest.raises(ValueError, match=r"own=\['a\.bias'\]: the network has no such module or parameter"):
+        find(Named(a=nn.Linear(4, 4, bias=False)), ["a.bias"])
     with pytest.raises(ValueError, match="no Linear or Conv2d layer"):
         find(network, ["a"])
     with pytest.raises(ValueError, match="no Linear or Conv2d layer"):

@@ -88,11 +88,11 @@ def _owned_by_module(network: nn.Module, own: Sequence[str]) -> dict[str, list[s
 
 
 def _keys(module: nn.Module) -> list[str]:
-    return [*module._parameters, *module._buffers]
+    return [key for key, value in (*module._parameters.items(), *module._buffers.items()) if value is not None]
 
 
 def _values(network: nn.Module, module: str, keys: Iterable[str]) -> list[str]:
-    """Names of values of a module as the network has them: those that are None it has not, nor any a second time."""
+    """Names of values of a module as the network has them: none of them twice."""
     known = dict(network.named_parameters()) | dict(network.named_buffers())
     return [value for key in keys if (value := f"{module}.{key}".lstrip(".")) in known]
 
