@@ -1,6 +1,14 @@
 """Fixtures for all tests."""
 
+import signal
+
 import pytest
+
+
+def pytest_configure():
+    """Started in the background (`make test &`), processes ignore Ctrl-C, and so would those that tests interrupt."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
