@@ -116,7 +116,7 @@ def test_the_engine_gives_what_the_plain_loop_gives(whole):
         TrgpFree(STEADY, **SETTINGS, nearness=0.1, begins="shared"),
         Copies(STEADY),
     ],
-    ids=["fine-tuning", "gpm", "trgp", "trgp+", "as published", "free", "from the shared", "copies"],
+    ids=["fine-tuning", "gpm", "trgp", "trgp+", "as published", "free", "shared start", "copies"],
 )
 def test_every_method_through_the_store(tmp_path, method):
     """Every task begins with what was stored after the one before."""

@@ -18,7 +18,7 @@ def test_every_method_of_table_1_is_what_its_name_says():
     assert isinstance(kinds["GPM"], Gpm)
     assert [type(kinds[name]) for name in ("TRGP", "TRGP as published")] == [Trgp, Trgp]
     assert [type(kinds[name]) for name in names[4:]] == [TrgpPlus] * 4 + [TrgpFree, TrgpFree, Copies]
-    assert [kinds[name].begins for name in ("TRGP free, from the shared", "TRGP free")] == ["shared", "latest"]
+    assert [kinds[name].begins for name in ("TRGP free, shared start", "TRGP free")] == ["shared", "latest"]
     assert [kinds[name].as_published for name in names[2:9]] == [True, False, True, False, False, False, False]
     assert [kinds[name].recency for name in names[4:7]] == [None, None, 0.396]
     assert kinds["TRGP+"].weights == (1.2, 0.8)
@@ -50,7 +50,7 @@ def test_ablations_change_one_thing_each():
     for name, other in (("TRGP+, more protected", free), ("free motion alone", base)):
         assert (beyond[name].threshold, beyond[name].samples) == (other.threshold, other.samples)
     assert beyond["free motion alone"].begins == "shared"
-    assert beyond["TRGP free, from the shared"] == replace(free, begins="shared")
+    assert beyond["TRGP free, shared start"] == replace(free, begins="shared")
     trials: list[Any] = [ablations.TRUST_TRIALS.training(name).method for name in ablations.TRUST_TRIALS.names[:4]]
     chosen = [(method.begins, method.trusted) for method in trials]
     assert chosen == [("shared", 2), ("shared", 3), ("shared", 9), ("latest", 2)]

@@ -10,7 +10,7 @@ from typing import Any
 
 from ebbing.learn import Threshold
 from ebbing.paper.comparison import Contender, Protocol, Study
-from ebbing.paper.table1 import CIFAR100_SHORT, FREE, FROM_SHARED, MORE_PROTECTED, PMNIST, QUICK
+from ebbing.paper.table1 import CIFAR100_SHORT, FREE, MORE_PROTECTED, PMNIST, QUICK, SHARED_START
 
 
 def _against(base: str, contenders: tuple[Contender, ...]) -> tuple[tuple[str, str], ...]:
@@ -41,7 +41,7 @@ _BEYOND = (
     Contender("TRGP+", "trgp+"),
     MORE_PROTECTED,
     Contender("free motion alone", "trgp-free", changes=_AS_PUBLISHED | _SHARED),
-    FROM_SHARED,  # free motion, and more protected
+    SHARED_START,  # free motion, and more protected
     FREE,
 )
 
@@ -75,7 +75,7 @@ _TRIALS = (
     Contender("TRGP+, 1,000 examples", "trgp+", changes={"samples": 1000}),
     Contender("free motion alone", "trgp-free", changes=_AS_PUBLISHED | _SHARED),
     Contender("free motion, 1,000 examples", "trgp-free", changes=_AS_PUBLISHED | _SHARED | {"samples": 1000}),
-    FROM_SHARED,
+    SHARED_START,
 )
 
 TRIALS = replace(
@@ -89,9 +89,9 @@ TRIALS = replace(
 """How was chosen what TRGP free protects, on a seed that nothing is judged by."""
 
 _TRUSTING = (
-    FROM_SHARED,
-    Contender("from the shared, 3 trusted", "trgp-free", changes=_SHARED | {"trusted": 3}),
-    Contender("from the shared, all trusted", "trgp-free", changes=_SHARED | {"trusted": 9, "nearness": 0.0}),
+    SHARED_START,
+    Contender("shared start, 3 trusted", "trgp-free", changes=_SHARED | {"trusted": 3}),
+    Contender("shared start, all trusted", "trgp-free", changes=_SHARED | {"trusted": 9, "nearness": 0.0}),
     FREE,
     Contender("copies", "copies"),
 )
@@ -100,7 +100,7 @@ TRUST_TRIALS = replace(
     CIFAR100_SHORT,
     name="cifar100 short, trials on another seed",
     contenders=_TRUSTING,
-    pairs=_against(FROM_SHARED.name, _TRUSTING),
+    pairs=_against(SHARED_START.name, _TRUSTING),
     seeds=1,
     first_seed=10,
 )

@@ -26,7 +26,7 @@ CIFAR100_WEIGHTS = 6_528_896  # with one of the heads
 
 
 FREE = Contender("TRGP free", "trgp-free")
-FROM_SHARED = Contender("TRGP free, from the shared", "trgp-free", changes={"begins": "shared"})
+SHARED_START = Contender("TRGP free, shared start", "trgp-free", changes={"begins": "shared"})
 
 
 def contenders(r: float) -> tuple[Contender, ...]:
@@ -39,7 +39,7 @@ def contenders(r: float) -> tuple[Contender, ...]:
         Contender("TRGP+ as published", "trgp+", as_published=True),
         Contender("TRGP+", "trgp+"),
         Contender("TRGP+ theory", "trgp+", changes={"recency": r}),
-        FROM_SHARED,
+        SHARED_START,
         FREE,
         Contender("copies", "copies"),
     )
@@ -50,7 +50,7 @@ PAIRS = (
     ("TRGP+", "TRGP"),
     ("TRGP+ theory", "TRGP"),
     ("TRGP free", "TRGP+"),
-    ("TRGP free", "TRGP free, from the shared"),
+    ("TRGP free", "TRGP free, shared start"),
     ("TRGP", "TRGP as published"),
     ("TRGP", "GPM"),
 )
@@ -90,8 +90,8 @@ CIFAR100_SHORT = Protocol(
 CIFAR100 = Protocol(
     "cifar100",
     SplitCifar100(),
-    (Contender("TRGP", "trgp"), Contender("TRGP+", "trgp+"), FROM_SHARED, FREE),
-    (("TRGP+", "TRGP"), ("TRGP free", "TRGP+"), ("TRGP free", "TRGP free, from the shared")),
+    (Contender("TRGP", "trgp"), Contender("TRGP+", "trgp+"), SHARED_START, FREE),
+    (("TRGP+", "TRGP"), ("TRGP free", "TRGP+"), ("TRGP free", "TRGP free, shared start")),
     seeds=1,
     printed={"TRGP": (74.46, -0.90), "TRGP+": (75.31, 0.13)},
 )
