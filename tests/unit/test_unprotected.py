@@ -189,6 +189,25 @@ def test_an_interruption_leaves_what_is_own_as_it_was(kind):
     assert_same(learner.state(), before)
 
 
+class _Interrupting(list):
+    def append(self, value):
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("kind", [FineTuning, Copies])
+def test_an_interruption_while_a_task_is_noted_leaves_nothing_of_it(kind):
+    learner = kind(SCHEDULE, own=("6",)).start(perceptron())
+    learner.learn("a", data(0))
+    before, learner.tasks = learner.state(), _Interrupting(learner.tasks)
+    with pytest.raises(KeyboardInterrupt):
+        learner.learn("b", data(1))
+    learner.tasks = list(learner.tasks)
+    assert_same(learner.state(), before)
+    learner.learn("b", data(1))
+    again = taught(kind(SCHEDULE, own=("6",)), perceptron(), 2)
+    assert torch.equal(learner.outputs("b", data(1)[0]), again.outputs("task 1", data(1)[0]))
+
+
 @pytest.mark.parametrize("kind", [FineTuning, Copies])
 def test_early_states_say_nothing_of_what_is_own(kind):
     learner = taught(kind(SCHEDULE), perceptron(), 2)

