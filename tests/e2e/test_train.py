@@ -127,7 +127,7 @@ def test_the_learner_can_be_saved_and_taken_up_in_python(tmp_path, finished):
         (("--seed", "-1"), "seed=-1"),
         (("--method", "gpm", "--as-published"), "only TRGP and TRGP+ depart"),
         (("--epochs", "0"), "epochs=0"),
-        (("--begins", "latest"), "begins is of trgp-free"),
+        (("--begins", "latest"), "begins for method 'trgp+': only trgp-free has a choice of where a task begins"),
         (("--method", "trgp-free", "--begins", "end"), "begins='end': give one of shared, latest"),
     ],
 )

@@ -94,7 +94,7 @@ def test_a_short_protocol_does_not_stop_early():
         ("trgp+", {"recency": 1.5}, "between 0 and 1"),
         ("trgp+", {"recency": 0.5, "weights": (1.2, 0.8)}, "weights and recency: give one of them"),
         ("trgp", {"epochs": 0}, "epochs=0"),
-        ("trgp", {"begins": "latest"}, "method 'trgp' begins where it does: begins is of trgp-free"),
+        ("trgp", {"begins": "latest"}, "begins for method 'trgp': only trgp-free has a choice"),
         ("trgp-free", {"begins": "first"}, "begins='first': give one of shared, latest"),
     ],
 )

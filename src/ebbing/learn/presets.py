@@ -49,7 +49,7 @@ def preset(
     if method != "trgp+" and (weights is not None or recency is not None):
         raise ValueError(f"method {method!r} has no weights: weights and recency are TRGP+'s")
     if method != "trgp-free" and begins is not None:
-        raise ValueError(f"method {method!r} begins where it does: begins is of trgp-free")
+        raise ValueError(f"begins for method {method!r}: only trgp-free has a choice of where a task begins")
     if weights is not None and recency is not None:
         raise ValueError("weights and recency: give one of them, recency makes the weights")
     if method not in ("trgp", "trgp+") and as_published:
