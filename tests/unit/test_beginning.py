@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch import nn
 
 from dense_layers import CLOSE, D, by_inputs, by_weights, layer, random
 from ebbing.learn import Threshold, TrgpFree
@@ -96,12 +95,6 @@ def test_old_tasks_stay(network):
         outputs.append(learner.outputs(str(task), given(task)[0]))
     for task, before in enumerate(outputs):
         torch.testing.assert_close(learner.outputs(str(task), given(task)[0]), before, rtol=0, atol=1e-4)
-
-
-def test_layers_without_protected_directions_begin_as_ever():
-    learner = free().start(nn.Sequential(nn.Linear(4, 3)))
-    learner.learn("first", (torch.randn(20, 4), torch.arange(20) % 3))
-    assert learner.trusted == [{"0": []}]
 
 
 def test_the_setting_is_checked_and_stored_only_where_it_matters():

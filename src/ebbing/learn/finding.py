@@ -32,7 +32,7 @@ def find(network: nn.Module, own: Sequence[str]) -> tuple[list[Layer], list[str]
     for name, module in network.named_modules():
         _refuse_lazy(name, module)
         if isinstance(module, NORMS):
-            norms += _values(network, name, [key for key in _keys(module) if key not in owned[name]])
+            norms += [_full(name, key) for key in _keys(module) if key not in owned[name]]
             continue
         trained = [key for key, value in module._parameters.items() if value is not None and value.requires_grad]
         for key in trained:
@@ -50,10 +50,10 @@ def find(network: nn.Module, own: Sequence[str]) -> tuple[list[Layer], list[str]
         if "weight" in trained:
             layers.append(Layer(name, module))  # type: ignore[arg-type]
         if "bias" in trained:
-            biases.append(f"{name}.bias".lstrip("."))
+            biases.append(_full(name, "bias"))
     if not layers:
         raise ValueError("the network has no Linear or Conv2d layer that can be protected")
-    return layers, norms, owned_values(network, own), biases
+    return layers, _once(network, norms), _once(network, _names_of(owned)), biases
 
 
 def owned_values(network: nn.Module, own: Sequence[str]) -> list[str]:
@@ -65,7 +65,7 @@ def owned_values(network: nn.Module, own: Sequence[str]) -> list[str]:
     >>> owned_values(network, ["head"])
     ['head.weight', 'head.bias']
     """
-    return [value for name, keys in _owned_by_module(network, own).items() for value in _values(network, name, keys)]
+    return _once(network, _names_of(_owned_by_module(network, own)))
 
 
 def check_own(own: tuple[str, ...]) -> None:
@@ -79,7 +79,7 @@ def _owned_by_module(network: nn.Module, own: Sequence[str]) -> dict[str, list[s
     names, unused, owned = _all_names(network), set(own), {}
     for name, module in network.named_modules():
         whole = {pattern for pattern in own if any(_within(other, pattern) for other in names[id(module)])}
-        named = {key: {p for p in own if _within(f"{name}.{key}".lstrip("."), p)} for key in _keys(module)}
+        named = {key: {p for p in own if _within(_full(name, key), p)} for key in _keys(module)}
         owned[name] = [key for key in _keys(module) if whole or named[key]]
         unused -= whole.union(*named.values())
     if unused:
@@ -91,10 +91,18 @@ def _keys(module: nn.Module) -> list[str]:
     return [key for key, value in (*module._parameters.items(), *module._buffers.items()) if value is not None]
 
 
-def _values(network: nn.Module, module: str, keys: Iterable[str]) -> list[str]:
-    """Names of values of a module as the network has them: none of them twice."""
+def _full(module: str, key: str) -> str:
+    return f"{module}.{key}".lstrip(".")
+
+
+def _names_of(by_module: dict[str, list[str]]) -> list[str]:
+    return [_full(name, key) for name, keys in by_module.items() for key in keys]
+
+
+def _once(network: nn.Module, names: Iterable[str]) -> list[str]:
+    """Of names of parameters and buffers, those that the network lists: a shared one has one name there."""
     known = dict(network.named_parameters()) | dict(network.named_buffers())
-    return [value for key in keys if (value := f"{module}.{key}".lstrip(".")) in known]
+    return [name for name in names if name in known]
 
 
 def _refuse_lazy(name: str, module: nn.Module) -> None:
