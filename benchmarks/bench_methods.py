@@ -1,6 +1,6 @@
 """Protecting old tasks: TRGP against its authors' dense formulas and against plain training, and what it stores.
 
-Run alone: python benchmarks/bench_methods.py. It uses one core, for about 3 minutes. Tasks, layers and subspaces are
+Run alone: python benchmarks/bench_methods.py. It uses one core, for about 5 minutes. Tasks, layers and subspaces are
 those of Permuted MNIST and Split CIFAR-100, whose images are downloaded at first use. Time is that of the processor.
 """
 
@@ -214,7 +214,7 @@ def cifar_step(data: Pair, known: State, t: int) -> Row:
     with learning(learner, data) as parameters:
         moving = [layer.moving[0] for layer in learner.layers]
         ranks = ", ".join(str(len(one.columns)) for one in moving if isinstance(one, Moving))
-        for _ in range(5):
+        for _ in range(15):
             plainly = processor(lambda: train(plain.parameters(), forward_for(plain, t), batches(data, 64)))
             theirs = min(theirs, plainly)
             ours = min(ours, processor(lambda: follow(learner, parameters, data)))

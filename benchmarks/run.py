@@ -1,8 +1,14 @@
-"""Runs every benchmark and keeps the table in benchmarks/results.md. Nothing else should run meanwhile."""
+"""Runs benchmarks and keeps their tables in benchmarks/results.md. Nothing else should run meanwhile.
+
+python benchmarks/run.py            all of them
+python benchmarks/run.py methods    those named: the others' tables stay as they are, with the day they were measured
+"""
 
 from __future__ import annotations
 
+import argparse
 import platform
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,23 +19,37 @@ import bench_order
 from harness import markdown
 
 SUITES = {
-    "Linear tasks: theory and simulation": bench_linear,
-    "Task orders": bench_order,
-    "Networks": bench_networks,
-    "Protecting old tasks": bench_methods,
+    "linear": ("Linear tasks: theory and simulation", bench_linear),
+    "order": ("Task orders", bench_order),
+    "networks": ("Networks", bench_networks),
+    "methods": ("Protecting old tasks", bench_methods),
 }
+RESULTS = Path(__file__).with_name("results.md")
+HEAD = "# Benchmarks\n\nRatios within one run, equality checked first; `make bench` makes this file.\n"
+
+
+def sections(text: str) -> dict[str, str]:
+    """What stands below each heading."""
+    _, *parts = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)
+    return {title: body.strip() for title, body in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def main() -> None:
-    parts = ["# Benchmarks\n", "Ratios within one run, equality checked first; `make bench` makes this file.\n"]
-    when = datetime.now(UTC).date().isoformat()
-    parts.append(f"Measured {when} on {platform.machine()}, Python {platform.python_version()}.\n")
-    for title, suite in SUITES.items():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suites", nargs="*", metavar="suite", help=f"of {', '.join(SUITES)} (default: all)")
+    named = parser.parse_args().suites or list(SUITES)
+    if unknown := [name for name in named if name not in SUITES]:
+        parser.error(f"no suite is named {unknown[0]!r}: there are {', '.join(SUITES)}")
+    for name in named:
+        title, suite = SUITES[name]
         print(title)
         table = markdown(suite.run())
         print(table)
-        parts.append(f"## {title}\n\n{table}")
-    Path(__file__).with_name("results.md").write_text("\n".join(parts))
+        when = f"Measured {datetime.now(UTC).date()} on {platform.machine()}, Python {platform.python_version()}."
+        kept = sections(RESULTS.read_text()) if RESULTS.exists() else {}
+        kept[title] = f"{when}\n\n{table.strip()}"
+        found = [f"## {title}\n\n{kept[title]}\n" for title, _ in SUITES.values() if title in kept]
+        RESULTS.write_text("\n".join([HEAD, *found]))
 
 
 if __name__ == "__main__":
