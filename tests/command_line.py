@@ -9,7 +9,7 @@ import pytest
 
 from ebbing import Problem
 
-COMMAND = [sys.executable, "-m", "ebbing.cli"]
+COMMAND = [sys.executable, "-m", "ebbing"]
 FLAGS = ("--tasks", "orthogonal:8", "-n", "50", "-p", "100", "--noise", "0.3")
 SIZES = ("-n", "50", "-p", "100")
 PROBLEM = Problem.orthogonal(T=8, n=50, p=100, sigma=0.3)

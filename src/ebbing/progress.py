@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -49,6 +50,20 @@ def status_line(description: str) -> Iterator[Callable[[str], None]]:
             show()
 
         yield report
+
+
+@contextmanager
+def resumable() -> Iterator[None]:
+    """Who interrupts long work that is stored as it goes is told that it is not lost.
+
+    >>> with resumable():
+    ...     pass
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("ebbing: interrupted; what is done is stored, and the same command goes on from there", file=sys.stderr)
+        raise
 
 
 @contextmanager

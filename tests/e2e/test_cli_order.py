@@ -13,7 +13,7 @@ PNG = b"\x89PNG"
 
 
 def ebbing(*arguments, cwd=None):
-    command = [sys.executable, "-m", "ebbing.cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "ebbing", *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300, check=False)
 
 

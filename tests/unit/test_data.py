@@ -11,11 +11,12 @@ import pytest
 from rich.console import Console
 
 import toy_mnist
-from ebbing import data, printing_data
+from ebbing import data
 from ebbing.data import DataError, cache
 from ebbing.data.cache import Collection
 from ebbing.data.mnist import idx_file
 from ebbing.data.sources import SourceError
+from ebbing.printing.data import data_json, print_data
 from toy_mnist import ARRAYS, CONTENTS, FILES, IMAGES, SHAPES, collection, files_in
 
 mirror, place = toy_mnist.mirror, toy_mnist.place  # fixtures
@@ -110,7 +111,7 @@ def test_unknown_names_are_refused(function):
 def test_how_the_cache_is_shown(small_mnist):
     def shown() -> str:
         out = io.StringIO()
-        printing_data.print_data(data.status(), Console(file=out, width=100))
+        print_data(data.status(), Console(file=out, width=100))
         return out.getvalue()
 
     assert shown().count("missing") == 4 + 1
@@ -120,7 +121,7 @@ def test_how_the_cache_is_shown(small_mnist):
     assert "--fetch" not in shown()
     (small_mnist.folder / IMAGES).write_bytes(b"damaged")
     assert f"{small_mnist.folder / IMAGES} has 7 bytes instead of 112" in shown()
-    content = json.loads(json.dumps(printing_data.data_json(data.status())))
+    content = json.loads(json.dumps(data_json(data.status())))
     assert content["folder"] == str(data.folder())
     first, second = content["files"][:2]
     assert first == {

@@ -9,10 +9,11 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 import toy_cifar100
-from ebbing import cli, data, printing_data
+from ebbing import cli, data
 from ebbing.data import DataError
 from ebbing.data.cache import Collection
 from ebbing.data.cifar100 import CIFAR100, CifarFile
+from ebbing.printing.data import print_data
 from toy_cifar100 import ARCHIVE, NPZ, WANTED
 
 given, place = toy_cifar100.given, toy_cifar100.place  # fixtures
@@ -92,7 +93,7 @@ def test_the_command(given, with_mnist):
 def test_how_it_is_shown(given):
     def shown() -> str:
         out = io.StringIO()
-        printing_data.print_data(data.status("cifar100"), Console(file=out, width=120))
+        print_data(data.status("cifar100"), Console(file=out, width=120))
         return out.getvalue()
 
     assert "To get what is missing or damaged: ebbing data cifar100 --fetch" in shown()

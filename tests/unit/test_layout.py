@@ -42,13 +42,10 @@ ORDER = (
     # presentation
     "problemfile",
     "printing",
-    "printing_order",
-    "printing_data",
-    "printing_runs",
-    "printing_train",
     "progress",
     "__init__",  # the public face
     "cli",
+    "__main__",
 )
 
 HEAVY = ("torch", "matplotlib", "sympy", "numba", "dash", "dask", "scipy", "pydantic", "rich", "typer")

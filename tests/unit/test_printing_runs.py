@@ -6,7 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
-from ebbing.printing_runs import _ranges, print_runs, runs_json
+from ebbing.printing.runs import _ranges, print_runs, runs_json
 from ebbing.runs import Store
 
 

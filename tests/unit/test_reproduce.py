@@ -10,7 +10,7 @@ from rich.console import Console
 from ebbing.paper import reproduce as module
 from ebbing.paper.record import Verdict, verdict_markdown
 from ebbing.paper.reproduce import Options, reproduce
-from ebbing.printing import print_verdicts
+from ebbing.printing.verdicts import print_verdicts
 from ebbing.runs import Where
 
 

@@ -1,59 +1,22 @@
-"""Results as people read them (tables) and as programs read them (JSON, schema in docs/json.md)."""
+"""What to expect of linear tasks, and what a simulation gave, as people and programs read it."""
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
-from ebbing import metrics
-from ebbing.metrics import Summary
-from ebbing.paper.record import Verdict
+from ebbing.printing import note, table_of
 from ebbing.problem import Problem
 from ebbing.simulation import Estimate, MetricSample
 from ebbing.theory import Expectation, forward_transfer
 from ebbing.theory.rates import Rates
 
 _MOST_ROWS = 40
-
-
-# -------------------------------------------------------------------- JSON
-
-
-def console() -> Console:
-    """Standard output; on a narrow terminal lines break rather than numbers."""
-    return Console(width=max(80, Console().width))
-
-
-def to_json(command: str, content: dict[str, Any]) -> str:
-    """One object, tagged with its schema. JSON has no infinity and no NaN: they become "inf" and null.
-
-    >>> to_json("predict", {"std": math.inf})
-    '{"schema": "ebbing.predict/1", "std": "inf"}'
-    """
-    return json.dumps({"schema": f"ebbing.{command}/1"} | _plain(content), allow_nan=False)
-
-
-def _plain(value: Any) -> Any:
-    match value:
-        case dict():
-            return {key: _plain(item) for key, item in value.items()}
-        case np.ndarray():
-            return _plain(value.tolist())
-        case list() | tuple():
-            return [_plain(item) for item in value]
-        case float() | np.floating():
-            return float(value) if math.isfinite(value) else None if math.isnan(value) else f"{value:g}"
-        case np.integer():
-            return int(value)
-    return value
 
 
 def problem_json(problem: Problem) -> dict[str, Any]:
@@ -97,14 +60,6 @@ def sample_json(sample: MetricSample, seed: int, expectation: Expectation | None
         "generalization": one("generalization"),
         "mean_errors": sample.mean_errors,
     }
-
-
-def summary_json(summary: Summary) -> dict[str, Any]:
-    """What `ebbing metrics --json` says; a metric that cannot be computed is null, with the reason."""
-    return {"kind": summary.kind, "tasks": summary.tasks, "metrics": summary.values, "missing": summary.reasons}
-
-
-# -------------------------------------------------------------------- tables
 
 
 def print_expectation(e: Expectation, console: Console) -> None:
@@ -164,41 +119,6 @@ def print_sample(sample: MetricSample, expectation: Expectation | None, console:
         note("The variance is infinite here: standard errors and z are not to be trusted.", console)
 
 
-def print_summary(summary: Summary, console: Console) -> None:
-    """Every metric with its formula, or why it cannot be had."""
-    what = {"error": "errors", "accuracy": "accuracies"}[summary.kind]
-    console.print(Text(f"{summary.tasks} tasks, {what}; results in the unit of the matrix"))
-    table = table_of("metric", "value", "", left=(0, 2))
-    for name, value in summary.values.items():
-        if value is None:
-            table.add_row(name, "-", Text(summary.reasons[name]), style="dim")
-        else:
-            table.add_row(name, " ".join(f"{x:.5g}" for x in np.atleast_1d(value)), Text(_formula(name)))
-    console.print(table)
-    note("Which framework calls which of them what: docs/metrics.md", console)
-
-
-def _formula(name: str) -> str:
-    return (getattr(metrics, name).__doc__ or "").splitlines()[0]
-
-
-def print_verdicts(verdicts: Sequence[Verdict], folder: Path, console: Console) -> None:
-    """Each claim, with what was run and what came out."""
-    if not verdicts:
-        console.print(Text(f"No claims to judge. Figures and data: {folder}/", "bold"))
-        return
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    for v in verdicts:
-        mark = {True: Text("holds", "green"), False: Text("FAILS", "bold red"), None: Text("open", "yellow")}[v.holds]
-        table.add_row(mark, Text.assemble((v.where, "bold"), f": {v.claim}"))
-        table.add_row("", Text(f"{v.ran} -> {v.result}", "dim"))
-    console.print(table)
-    holding, open_ = (sum(v.holds is value for v in verdicts) for value in (True, None))
-    undecided = f", {open_} open (what was run does not decide)" if open_ else ""
-    summary = f"\n{holding} of {len(verdicts)} claims hold{undecided}. Figures, data and verdicts: {folder}/"
-    console.print(Text(summary, "bold"))
-
-
 def describe(problem: Problem) -> str:
     """One line.
 
@@ -227,16 +147,3 @@ def z_score(estimate: Estimate, mean: float) -> float:
 def _span(values: Iterable[float]) -> str:
     low, high = min(values), max(values)
     return f"{low:g}" if low == high else f"{low:g}..{high:g}"
-
-
-def note(text: str, console: Console) -> None:
-    """A quiet remark below a table."""
-    console.print(Text(text, style="dim"))
-
-
-def table_of(*headers: str, left: Sequence[int] = (0,)) -> Table:
-    """An empty table; the columns in `left` are aligned left, the others right."""
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    for i, header in enumerate(headers):
-        table.add_column(header, justify="left" if i in left else "right")
-    return table

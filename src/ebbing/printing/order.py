@@ -10,7 +10,8 @@ from rich.text import Text
 
 from ebbing.order import Front, Plan, Stakes
 from ebbing.order.objective import Minimise
-from ebbing.printing import describe, note, problem_json, table_of
+from ebbing.printing import note, table_of
+from ebbing.printing.linear import describe, problem_json
 from ebbing.problem import Problem
 from ebbing.theory import expect
 

@@ -1,0 +1,62 @@
+"""The command `ebbing`: parses, calls one function, prints. No logic here."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from ebbing import __version__
+from ebbing.cli import linear, networks, paper
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Forgetting in continual learning: what to expect, and what to do about it.",
+)
+
+for command in (
+    linear.predict,
+    linear.simulate,
+    linear.order,
+    linear.metrics,
+    networks.train,
+    networks.runs,
+    networks.data,
+    paper.reproduce,
+):
+    app.command()(command)
+
+
+@app.callback(invoke_without_command=True)
+def _version(version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False) -> None:
+    if version:
+        print(__version__)
+        raise typer.Exit
+
+
+def main() -> None:
+    """Bad input ends with one line on standard error and status 2, never with a traceback."""
+    try:
+        app()
+    except ValueError as error:
+        _fail(str(error), status=2)
+    except MemoryError:
+        _fail("this does not fit into memory; use fewer runs or tasks", status=2)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except (ArithmeticError, ChildProcessError) as error:  # training that diverged; a worker that was killed
+        _fail(str(error), status=1)
+    except OSError as error:  # a file that cannot be read is bad input; a full or broken disk is not
+        _fail(str(error), status=1 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else 2)
+
+
+def _fail(message: str, status: int) -> None:
+    print(f"ebbing: {message}", file=sys.stderr)
+    sys.exit(status)
