@@ -16,11 +16,11 @@ from torch.nn import functional
 
 from ebbing.learn import Lesson, PermutedMnist, SplitCifar100
 from ebbing.learn.batches import Pair, forward_for
-from ebbing.learn.leaking import Explicit
-from ebbing.learn.learner import Learner
 from ebbing.learn.methods import Trgp
-from ebbing.learn.motion import Moving, Trusted
-from ebbing.learn.projection import Threshold
+from ebbing.learn.protection.leaking import Explicit
+from ebbing.learn.protection.learner import Learner
+from ebbing.learn.protection.motion import Moving, Trusted
+from ebbing.learn.protection.projection import Threshold
 from ebbing.learn.schedule import Schedule, fit, loss_of
 from ebbing.learn.sequences import one_thread
 from ebbing.learn.table1_networks import Perceptron, SmallAlexNet

@@ -6,7 +6,7 @@ Everything is in double precision, so that forms which differ only by rounding a
 import torch
 from torch import Tensor
 
-from ebbing.learn.motion import Subspace, Trusted, complement
+from ebbing.learn.protection.motion import Subspace, Trusted, complement
 
 CLOSE = 1e-11
 OUT, D, M = 5, 9, 6

@@ -16,7 +16,7 @@ from ebbing.learn import (
     tree,
 )
 from ebbing.learn.methods import Gpm, Trgp, TrgpFree, TrgpPlus
-from ebbing.learn.projection import Threshold
+from ebbing.learn.protection.projection import Threshold
 from ebbing.learn.schedule import Schedule
 
 SIZE, CLASSES = 30, 3

@@ -5,8 +5,8 @@ import torch
 
 from dense_layers import CLOSE, D, by_inputs, by_weights, layer, random
 from ebbing.learn import Threshold, TrgpFree
-from ebbing.learn.grouped import Grouped
-from ebbing.learn.motion import Change, Moving
+from ebbing.learn.protection.grouped import Grouped
+from ebbing.learn.protection.motion import Change, Moving
 from toys import Images, data, images, perceptron, settings, taught
 
 pytestmark = pytest.mark.usefixtures("quietly")

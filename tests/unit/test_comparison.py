@@ -142,7 +142,7 @@ def test_what_cannot_be_found_without_its_data_is_told(tmp_path, monkeypatch):
     def missing():
         raise DataError("no data here")
 
-    monkeypatch.setattr("ebbing.learn.streams._mnist", missing)
+    monkeypatch.setattr("ebbing.learn.loaded.mnist", missing)
     study = Study("made_up", "Made up", (PROTOCOL,))
     found = run(study, Store(tmp_path), stored_only=True)
     assert "| GPM | unknown: results are found by their data, and these are not here |" in (

@@ -15,10 +15,10 @@ from ebbing.learn import (
     Sgd,
     Training,
     lessons,
+    loaded,
     train,
     tree,
 )
-from ebbing.learn import tasks as tasks_module
 from ebbing.paper import fig2
 from toys import TINY
 
@@ -35,7 +35,7 @@ LABELS = np.random.default_rng(0).integers(0, 10, 70_000).astype(np.uint8)
 @pytest.fixture
 def _stand_in(monkeypatch):
     data = Mnist(numbered(60_000), LABELS[:60_000], numbered(10_000), LABELS[60_000:], identity="stand-in")
-    monkeypatch.setattr(tasks_module, "_mnist", lambda: data)
+    monkeypatch.setattr(loaded, "mnist", lambda: data)
 
 
 def which(images):
@@ -168,7 +168,7 @@ def test_the_checksum_of_mnist_is_part_of_the_key(monkeypatch):
         return tree([["a"]], seed=0)[1].key(Training(DigitTasks(**settings), TINY, Sgd(epochs=2)).describe())
 
     before = key()
-    data = tasks_module._mnist()
-    monkeypatch.setattr(tasks_module, "_mnist", lambda: dataclasses.replace(data, identity="newer"))
+    data = loaded.mnist()
+    monkeypatch.setattr(loaded, "mnist", lambda: dataclasses.replace(data, identity="newer"))
     assert key() != before
     assert key() == key(train_images=200)

@@ -40,7 +40,7 @@ def test_an_unknown_task_is_refused_before_training(store, trained, sequence):
 
 @pytest.mark.parametrize("task", ["0-1-x", "", "10"])
 def test_what_is_no_set_of_digits_is_refused_before_mnist_is_read(store, trained, monkeypatch, task):
-    monkeypatch.setattr("ebbing.learn.tasks._mnist", None)
+    monkeypatch.setattr("ebbing.learn.loaded.mnist", None)
     training, sequence = replace(TRAINING, tasks=DigitTasks()), ["0-1", task]
     with pytest.raises(ValueError, match=rf"task {task!r}: write a set of digits as 0-1-2"):
         execute(training, [*tree([["0-1"]], 0), *tree([["2-3", task]], 1)], store)

@@ -6,8 +6,8 @@ from torch import nn
 from torch.nn import functional
 
 from ebbing.learn import Schedule, Threshold, Trgp, TrgpFree
-from ebbing.learn.grouped import Grouped
-from ebbing.learn.motion import Moving, Subspace, Trusted
+from ebbing.learn.protection.grouped import Grouped
+from ebbing.learn.protection.motion import Moving, Subspace, Trusted
 
 OUT, D = 3, 7
 CLOSE = 1e-12

@@ -7,11 +7,11 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrizations, prune
 
-from ebbing.learn.finding import find
-from ebbing.learn.layers import Block, Layer, standing, watching
 from ebbing.learn.methods import Gpm
-from ebbing.learn.motion import Change, Subspace
-from ebbing.learn.subspaces import Growth
+from ebbing.learn.protection.finding import find
+from ebbing.learn.protection.layers import Block, Layer, standing, watching
+from ebbing.learn.protection.motion import Change, Subspace
+from ebbing.learn.protection.subspaces import Growth
 
 pytestmark = pytest.mark.usefixtures("quietly")
 
@@ -348,7 +348,7 @@ def test_a_large_representation_is_made_smaller_with_the_same_energies(module, m
     seen = [torch.randn(7, 4, 8, 8), torch.randn(2, 4, 8, 8)] if layer.groups == 2 else [torch.randn(40, 5)]
     whole = layer.representation(seen)
     for limit in (1, 5000):  # one image at a time, or a few
-        monkeypatch.setattr("ebbing.learn.layers.LARGE", limit)
+        monkeypatch.setattr("ebbing.learn.protection.layers.LARGE", limit)
         for R, small in zip(whole, layer.representation(seen), strict=True):
             assert small.shape[1] == small.shape[0] or limit == 5000 >= R.nbytes
             torch.testing.assert_close(gram(small), gram(R), rtol=1e-9, atol=1e-9)

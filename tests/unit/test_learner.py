@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from ebbing.learn.methods import FineTuning, Gpm, Trgp
-from ebbing.learn.projection import Threshold
+from ebbing.learn.protection.projection import Threshold
 from toys import IDS, METHODS, SCHEDULE, SETTINGS, Images, data, images, perceptron, settings, taught
 
 pytestmark = pytest.mark.usefixtures("quietly")

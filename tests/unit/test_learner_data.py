@@ -8,7 +8,7 @@ from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from ebbing.learn.methods import FineTuning, Gpm, Trgp
-from ebbing.learn.projection import Threshold
+from ebbing.learn.protection.projection import Threshold
 from ebbing.learn.schedule import Schedule
 from ebbing.learn.tasks import Sample
 from toys import CLASSES, METHODS, SCHEDULE, SIZE, assert_same, data, perceptron, settings, taught

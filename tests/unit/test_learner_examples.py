@@ -7,7 +7,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from ebbing.learn.batches import examples_of, whole_of
 from ebbing.learn.methods import Gpm
-from ebbing.learn.projection import Threshold
+from ebbing.learn.protection.projection import Threshold
 from ebbing.learn.schedule import Schedule
 from toys import SETTINGS, data, perceptron, settings
 

@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn import functional
 
 from ebbing.learn.methods import Copies, FineTuning, Gpm, Trgp
-from ebbing.learn.projection import Threshold
+from ebbing.learn.protection.projection import Threshold
 from toys import CLASSES, METHODS, SCHEDULE, SIZE, assert_same, data, perceptron, settings, taught
 
 pytestmark = pytest.mark.usefixtures("quietly")
@@ -336,7 +336,7 @@ def test_a_loss_of_ones_own_decides_whom_to_trust(monkeypatch):
         asked.append(len(outputs))
         return (outputs - targets).square().mean()
 
-    monkeypatch.setattr("ebbing.learn.measuring.FEW", 10)
+    monkeypatch.setattr("ebbing.learn.protection.measuring.FEW", 10)
     learner = Trgp(**settings(), nearness=0.0).start(Mixed())
     for task in range(2):
         inputs, targets = data(task)[0], torch.randn(24, CLASSES)
@@ -351,7 +351,7 @@ def test_examples_may_pass_in_pieces(monkeypatch):
     """The same directions and the same trust, whatever passes through the network at once."""
     states = []
     for at_once in (7, 10**6):
-        monkeypatch.setattr("ebbing.learn.measuring.FEW", at_once)
+        monkeypatch.setattr("ebbing.learn.protection.measuring.FEW", at_once)
         learner = Trgp(**settings(samples=(9, 20, 15)), nearness=0.1).start(Mixed().double())
         for task in range(3):
             learner.learn(str(task), data(task, dtype=torch.float64))

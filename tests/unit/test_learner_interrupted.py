@@ -7,9 +7,10 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ebbing.learn.layers import Block, Layer
-from ebbing.learn.learner import Learner
 from ebbing.learn.methods import Copies, FineTuning, Gpm
+from ebbing.learn.protection import learner as learner_module
+from ebbing.learn.protection.layers import Block, Layer
+from ebbing.learn.protection.learner import Learner
 from ebbing.learn.schedule import Schedule
 from ebbing.learn.taught import Taught
 from toys import IDS, METHODS, SCHEDULE, assert_same, data, perceptron, settings, taught
@@ -120,7 +121,7 @@ def test_what_is_taken_over_is_taken_over_whole(monkeypatch, when):
         if when == "before":
             fails_at(patch, nn.Module, "load_state_dict", 1)
         else:
-            patch.setattr("ebbing.learn.learner.fingerprint", lambda _: (_ for _ in ()).throw(KeyboardInterrupt))
+            fails_at(patch, learner_module, "fingerprint", 1)
         with pytest.raises(KeyboardInterrupt):
             learner.restore(state)
     assert_same(learner.state(), state)

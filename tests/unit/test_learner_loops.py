@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from ebbing.learn.batches import examples_of
 from ebbing.learn.methods import Trgp
-from ebbing.learn.projection import Threshold
+from ebbing.learn.protection.projection import Threshold
 from toys import METHODS, assert_same, data, perceptron, settings, taught
 
 pytestmark = pytest.mark.usefixtures("quietly")

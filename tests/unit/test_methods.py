@@ -3,7 +3,7 @@
 import pytest
 
 from ebbing.learn.methods import Gpm, Trgp, TrgpFree, TrgpPlus
-from ebbing.learn.projection import Threshold
+from ebbing.learn.protection.projection import Threshold
 
 # Whom a task trusts
 

@@ -20,9 +20,9 @@ from dense_layers import (
     random,
     with_unprotected,
 )
-from ebbing.learn.layers import Layer
-from ebbing.learn.leaking import Explicit, Leaking
-from ebbing.learn.motion import Change, Moving, Subspace, Trusted, complement
+from ebbing.learn.protection.layers import Layer
+from ebbing.learn.protection.leaking import Explicit, Leaking
+from ebbing.learn.protection.motion import Change, Moving, Subspace, Trusted, complement
 
 pytestmark = pytest.mark.usefixtures("quietly")
 

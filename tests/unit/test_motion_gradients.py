@@ -5,8 +5,8 @@ import torch
 from torch.nn import functional
 
 from dense_layers import CLOSE, D, M, batch, by_inputs, by_weights, layer, orthogonal, random, with_unprotected
-from ebbing.learn.leaking import Explicit, Leaking
-from ebbing.learn.motion import Moving, Subspace, Trusted, complement
+from ebbing.learn.protection.leaking import Explicit, Leaking
+from ebbing.learn.protection.motion import Moving, Subspace, Trusted, complement
 
 pytestmark = pytest.mark.usefixtures("quietly")
 

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from dense_layers import Dense, effective, random
 from ebbing.learn.methods import Gpm, Trgp, TrgpPlus
-from ebbing.learn.projection import Projection, Threshold
+from ebbing.learn.protection.projection import Projection, Threshold
 from ebbing.learn.schedule import Schedule
 
 pytestmark = pytest.mark.usefixtures("quietly")

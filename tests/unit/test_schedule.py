@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from ebbing.learn import schedule as schedule_module
 from ebbing.learn.methods import FineTuning, Trgp
-from ebbing.learn.projection import Threshold
+from ebbing.learn.protection.projection import Threshold
 from ebbing.learn.schedule import Schedule, fit, loss_of
 from ebbing.learn.tasks import Sample
 from ebbing.runs import Store

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from ebbing.data import Mnist
-from ebbing.learn import DigitTasks, FiveLayers, Sgd, tree
-from ebbing.learn import tasks as tasks_module
+from ebbing.learn import DigitTasks, FiveLayers, Sgd, loaded, tree
 from ebbing.paper import fig2, reproduce, sensitivity
 from ebbing.paper.sensitivity import SEQUENCES, UNCHANGED, Config, Result
 from ebbing.runs import Store
@@ -32,7 +31,7 @@ def _stand_in(monkeypatch):
         *(images[np.arange(60_000) % 100], labels[:60_000], images[np.arange(10_000) % 100], labels[60_000:]),
         identity="stand-in",
     )
-    monkeypatch.setattr(tasks_module, "_mnist", lambda: data)
+    monkeypatch.setattr(loaded, "mnist", lambda: data)
 
 
 # The study

@@ -13,7 +13,10 @@ import torch
 from scipy import ndimage
 
 from ebbing.data import Cifar100, Mnist
-from ebbing.learn import STREAMS, Lesson, PermutedMnist, RotatedMnist, SplitCifar100, SplitMnist, Stream, streams
+from ebbing.learn import STREAMS, Lesson, PermutedMnist, RotatedMnist, Sample, SplitCifar100, SplitMnist, Stream, loaded
+from ebbing.learn.seeding import number_of
+from ebbing.learn.streams.images import ImageStream
+from ebbing.learn.streams.whole_mnist import _turned
 
 RNG = np.random.default_rng(0)
 
@@ -32,20 +35,20 @@ def small_cifar() -> Cifar100:
 
 
 MNIST, CIFAR = small_mnist(), small_cifar()
-REAL_MNIST = streams._mnist
+REAL_MNIST = loaded.mnist
 SMALL = {
     "pmnist": PermutedMnist(tasks=4, train_images=20, test_images=10, validation_images=5),
     "rmnist": RotatedMnist(tasks=4, train_images=20, test_images=10, validation_images=5),
     "smnist": SplitMnist(validation_share=0.25),
     "cifar100": SplitCifar100(validation_share=0.1),
 }
-PARTS = [field.name for field in dataclasses.fields(streams.Sample)]
+PARTS = [field.name for field in dataclasses.fields(Sample)]
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(streams, "_mnist", lambda: MNIST)
-    monkeypatch.setattr(streams, "_cifar100", lambda: CIFAR)
+    monkeypatch.setattr(loaded, "mnist", lambda: MNIST)
+    monkeypatch.setattr(loaded, "cifar100", lambda: CIFAR)
 
 
 def sample(stream: Stream, task: str, seed: int = 0, occurrence: int = 0) -> dict[str, torch.Tensor]:
@@ -180,7 +183,7 @@ def test_the_seed_splits_the_images_alike_for_every_task(name):
         found = {k: v[:, back].reshape(-1, 1, 28, 28) if "inputs" in k else v for k, v in found.items()}
     images = {part: rows(pixels(found[f"{part}_inputs"])[:, 0], MNIST.train_images) for part in ("train", "validation")}
     images["test"] = rows(pixels(found["test_inputs"])[:, 0], MNIST.test_images)
-    random = np.random.default_rng([5, streams._number("split")])  # as documented
+    random = np.random.default_rng([5, number_of("split")])  # as documented
     order, test = random.permutation(60), random.permutation(40)
     assert images == {"validation": sorted(order[:5]), "train": sorted(order[5:25]), "test": sorted(test[:10])}
     for part, chosen in images.items():
@@ -219,7 +222,7 @@ def test_rotation_is_that_of_scipy():
     images = np.zeros((6, 28, 28), np.float32)
     images[:, 3:25, 3:25] = RNG.random((6, 22, 22))
     for degrees in (18.0, 45.0, 90.0, 126.0, 162.0):
-        turned = streams._turned(torch.from_numpy(images.copy()), degrees).numpy()
+        turned = _turned(torch.from_numpy(images.copy()), degrees).numpy()
         for image, found in zip(images, turned, strict=True):
             expected = ndimage.rotate(image, degrees, reshape=False, order=1)
             np.testing.assert_allclose(found, expected, atol=2e-5)
@@ -270,7 +273,7 @@ def test_split_cifar_has_ten_classes_after_ten():
             chosen[part] = rows(images, CIFAR.test_images if part == "test" else CIFAR.train_images)
             labels = (CIFAR.test_labels if part == "test" else CIFAR.train_labels)[chosen[part]]
             assert found[f"{part}_labels"].tolist() == (labels - 10 * k).tolist()
-        random = np.random.default_rng([2, streams._number(f"split {k}")])  # as documented
+        random = np.random.default_rng([2, number_of(f"split {k}")])  # as documented
         train, test = 60 * k + random.permutation(60), 20 * k + random.permutation(20)
         assert chosen == {"validation": train[:6].tolist(), "train": train[6:].tolist(), "test": test.tolist()}
         seen += chosen["train"] + chosen["validation"]
@@ -354,30 +357,30 @@ def test_more_than_a_task_has(settings, complaint):
 
 def test_identity_follows_data_and_version(monkeypatch):
     before = {name: stream.identity for name, stream in SMALL.items()}
-    monkeypatch.setattr(streams, "_mnist", lambda: dataclasses.replace(MNIST, identity="newer"))
-    monkeypatch.setattr(streams, "_cifar100", lambda: dataclasses.replace(CIFAR, identity="newer"))
+    monkeypatch.setattr(loaded, "mnist", lambda: dataclasses.replace(MNIST, identity="newer"))
+    monkeypatch.setattr(loaded, "cifar100", lambda: dataclasses.replace(CIFAR, identity="newer"))
     assert {stream.identity for stream in SMALL.values()} == {"newer, version 1"}
     monkeypatch.undo()
-    monkeypatch.setattr(streams._Images, "version", 2)
-    monkeypatch.setattr(streams, "_mnist", lambda: MNIST)
+    monkeypatch.setattr(ImageStream, "version", 2)
+    monkeypatch.setattr(loaded, "mnist", lambda: MNIST)
     assert SMALL["pmnist"].identity == "small mnist, version 2" != before["pmnist"]
 
 
 def test_cifar_is_read_once_per_process(monkeypatch):
     monkeypatch.undo()
     calls = []
-    monkeypatch.setattr(streams, "cifar100", lambda: calls.append(1) or CIFAR)
-    streams._cifar100.cache_clear()
+    monkeypatch.setattr(loaded.data, "cifar100", lambda: calls.append(1) or CIFAR)
+    loaded.cifar100.cache_clear()
     try:
         for task in ("0", "1"):
             SplitCifar100(validation_share=0.1).sample(Lesson(task, 0), 0)
     finally:
-        streams._cifar100.cache_clear()
+        loaded.cifar100.cache_clear()
     assert calls == [1]
 
 
 def test_mnist_itself(monkeypatch):
-    monkeypatch.setattr(streams, "_mnist", REAL_MNIST)
+    monkeypatch.setattr(loaded, "mnist", REAL_MNIST)
     found = PermutedMnist().sample(Lesson("0", 0), 1)
     assert found.validation_labels is not None
     sizes = [len(labels) for labels in (found.train_labels, found.validation_labels, found.test_labels)]

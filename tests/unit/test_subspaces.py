@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from ebbing.learn.subspaces import Growth, first, spectrum, strongest, until_enough
+from ebbing.learn.protection.subspaces import Growth, first, spectrum, strongest, until_enough
 
 ALIKE = 1e-9
 

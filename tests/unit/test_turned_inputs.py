@@ -5,10 +5,10 @@ import torch
 from torch import nn
 
 from ebbing.learn.batches import batches_of
-from ebbing.learn.layers import Known
-from ebbing.learn.learner import Learner
 from ebbing.learn.methods import Gpm, Trgp
-from ebbing.learn.projection import Threshold
+from ebbing.learn.protection.layers import Known
+from ebbing.learn.protection.learner import Learner
+from ebbing.learn.protection.projection import Threshold
 from toys import CLASSES, IDS, METHODS, SCHEDULE, SIZE, data, perceptron, settings
 
 pytestmark = pytest.mark.usefixtures("quietly")

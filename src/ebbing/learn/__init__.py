@@ -1,11 +1,11 @@
 """Networks that learn tasks one after another, and their measured error matrices. PyTorch starts here."""
 
-from ebbing.learn.learner import Learner
 from ebbing.learn.methods import Copies, FineTuning, Gpm, Sgd, Trgp, TrgpFree, TrgpPlus
 from ebbing.learn.network import FiveLayers
 from ebbing.learn.own_tasks import OwnTasks
 from ebbing.learn.presets import preset
-from ebbing.learn.projection import Threshold
+from ebbing.learn.protection.learner import Learner
+from ebbing.learn.protection.projection import Threshold
 from ebbing.learn.schedule import Schedule
 from ebbing.learn.sequences import Node, Outcome, Training, error_matrix, train, train_plainly, tree
 from ebbing.learn.streams import STREAMS, PermutedMnist, RotatedMnist, SplitCifar100, SplitMnist, Stream

@@ -16,7 +16,8 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, IterableDataset
 
-from ebbing.learn.tasks import Lesson, Sample, _number
+from ebbing.learn.seeding import number_of
+from ebbing.learn.tasks import Lesson, Sample
 from ebbing.validate import count
 
 Data = Dataset[Any] | tuple[torch.Tensor | np.ndarray, torch.Tensor | np.ndarray]
@@ -77,7 +78,7 @@ class OwnTasks:
         whole = self._samples[lesson.task]
         if self.train_images is None:
             return whole
-        random = np.random.default_rng([seed, _number(lesson.task), lesson.occurrence])
+        random = np.random.default_rng([seed, number_of(lesson.task), lesson.occurrence])
         chosen = torch.from_numpy(random.choice(len(whole.train_inputs), self.train_images, replace=False))
         return Sample(whole.train_inputs[chosen], whole.train_labels[chosen], whole.test_inputs, whole.test_labels)
 

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from ebbing.learn.methods import Copies, FineTuning, Gpm, Trgp, TrgpFree, TrgpPlus
 from ebbing.learn.methods.trgp_free import Begins
-from ebbing.learn.projection import Threshold
+from ebbing.learn.protection.projection import Threshold
 from ebbing.learn.schedule import Schedule
 from ebbing.learn.sequences import Training
 from ebbing.learn.streams import STREAMS, PermutedMnist, RotatedMnist, SplitCifar100, SplitMnist

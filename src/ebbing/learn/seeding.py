@@ -1,7 +1,8 @@
-"""Initial networks that a seed determines."""
+"""What seeds determine: random numbers by words, and initial networks."""
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Callable
 from typing import TypeVar
@@ -20,3 +21,12 @@ def seeded(seed: int, build: Callable[[], Network]) -> Network:
     with _SEEDING, torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         return build()
+
+
+def number_of(words: str) -> int:
+    """A number that stands for words, to be one of several that seed a generator: others have another one.
+
+    >>> number_of("split") == number_of("split") != number_of("spilt")
+    True
+    """
+    return int.from_bytes(hashlib.sha256(words.encode()).digest()[:8], "big")

@@ -42,7 +42,7 @@ class Method(Protocol):
 
 
 class Learner(Protocol):
-    """A network that learns lessons one after another. `ebbing.learn.learner` has one that protects what it knows."""
+    """A network that learns lessons one after another. `protection.learner` has one that protects what it knows."""
 
     tasks: list[str]
 

@@ -6,16 +6,15 @@ The sample depends on (seed, identity, occurrence) and nothing else: the third "
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
 import torch
 
-from ebbing.data import Mnist, mnist
+from ebbing.learn import loaded
+from ebbing.learn.seeding import number_of
 from ebbing.validate import count
 
 
@@ -98,12 +97,12 @@ class DigitTasks:
     @property
     def identity(self) -> str:
         """The checksum of MNIST."""
-        return _mnist().identity
+        return loaded.mnist().identity
 
     def sample(self, lesson: Lesson, seed: int) -> Sample:
         """Random images without repetition: of the training set to learn from, of the test set to be tested on."""
-        data, digits = _mnist(), self.digits(lesson.task)
-        random = np.random.default_rng([seed, _number(lesson.task), lesson.occurrence])
+        data, digits = loaded.mnist(), self.digits(lesson.task)
+        random = np.random.default_rng([seed, number_of(lesson.task), lesson.occurrence])
         train = random.choice(60_000, self.train_images, replace=False)
         test = random.choice(10_000, self.test_images, replace=False)
         return Sample(
@@ -130,12 +129,6 @@ class DigitTasks:
         return [int(part) for part in parts]
 
 
-@lru_cache(maxsize=1)
-def _mnist() -> Mnist:
-    """Read and checked once per process."""
-    return mnist()
-
-
 def _images(images: np.ndarray) -> torch.Tensor:
     tensor = torch.from_numpy(images).unsqueeze(1).to(torch.float32) / 255
     return tensor.contiguous(memory_format=torch.channels_last)
@@ -143,7 +136,3 @@ def _images(images: np.ndarray) -> torch.Tensor:
 
 def _labels(labels: np.ndarray, digits: list[int]) -> torch.Tensor:
     return torch.from_numpy(np.isin(labels, digits)).to(torch.float32).unsqueeze(1)
-
-
-def _number(text: str) -> int:
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")

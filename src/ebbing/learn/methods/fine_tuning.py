@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from ebbing.learn.batches import Data, Pair, batches_of, forward_for, modes_kept
-from ebbing.learn.finding import check_own, owned_values
+from ebbing.learn.protection.finding import check_own, owned_values
 from ebbing.learn.schedule import Checkpoint, Schedule, Watch, check_schedule, fit, loss_of
 from ebbing.learn.statefile import State, part_of
 from ebbing.learn.taught import Taught, Trained, refuse_inference_mode, told

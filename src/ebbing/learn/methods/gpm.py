@@ -8,9 +8,9 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from ebbing.learn.learner import Learner
-from ebbing.learn.projection import Projection
-from ebbing.learn.subspaces import Growth, first, until_enough
+from ebbing.learn.protection.learner import Learner
+from ebbing.learn.protection.projection import Projection
+from ebbing.learn.protection.subspaces import Growth, first, until_enough
 
 
 @dataclass(frozen=True)

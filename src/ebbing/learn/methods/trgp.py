@@ -12,10 +12,10 @@ from typing import ClassVar, get_args
 
 from torch import Tensor, nn
 
-from ebbing.learn.learner import Learner
-from ebbing.learn.motion import MOST_TRUSTED
-from ebbing.learn.projection import Departure, Projection
-from ebbing.learn.subspaces import Growth, first, strongest
+from ebbing.learn.protection.learner import Learner
+from ebbing.learn.protection.motion import MOST_TRUSTED
+from ebbing.learn.protection.projection import Departure, Projection
+from ebbing.learn.protection.subspaces import Growth, first, strongest
 from ebbing.validate import count
 
 

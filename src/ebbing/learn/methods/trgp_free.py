@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from ebbing.learn.methods.trgp import Trgp
-from ebbing.learn.motion import Form
+from ebbing.learn.protection.motion import Form
 
 Begins = Literal["shared", "latest"]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ebbing.learn.motion import Change, Trusted, complement, gained
+from ebbing.learn.protection.motion import Change, Trusted, complement, gained
 
 
 class Grouped:

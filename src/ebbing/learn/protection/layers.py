@@ -16,10 +16,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ebbing.learn.grouped import Grouped
-from ebbing.learn.leaking import Leaking
-from ebbing.learn.motion import Change, Form, Leak, Moving, Subspace, Trusted, exactly
-from ebbing.learn.subspaces import Growth
+from ebbing.learn.protection.grouped import Grouped
+from ebbing.learn.protection.leaking import Leaking
+from ebbing.learn.protection.motion import Change, Form, Leak, Moving, Subspace, Trusted, exactly
+from ebbing.learn.protection.subspaces import Growth
 
 LARGE = 256 << 20
 """Bytes of a layer's inputs that are held at once."""

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Literal
 
 from torch import Tensor
 
-from ebbing.learn.finding import check_own
-from ebbing.learn.motion import Form
+from ebbing.learn.protection.finding import check_own
+from ebbing.learn.protection.motion import Form
+from ebbing.learn.protection.subspaces import Growth
 from ebbing.learn.schedule import Schedule, check_schedule
-from ebbing.learn.subspaces import Growth
 from ebbing.validate import count
 
 Departure = Literal["strongest unprotected", "shared weights measured", "first layer decides"]

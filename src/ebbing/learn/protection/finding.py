@@ -8,7 +8,7 @@ from fnmatch import fnmatchcase
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from ebbing.learn.layers import Layer
+from ebbing.learn.protection.layers import Layer
 
 NORMS = (
     nn.modules.batchnorm._BatchNorm,

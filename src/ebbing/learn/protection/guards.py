@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from ebbing.learn.layers import Layer
+from ebbing.learn.protection.layers import Layer
 
 Kind = tuple[nn.Parameter, bool, torch.dtype, torch.device]
 Fingerprint = list[int]

@@ -18,7 +18,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ebbing.learn.motion import Change, Gains, Leak, Trusted, complement, exact, gained, once_more, rotated_rows
+from ebbing.learn.protection.motion import (
+    Change,
+    Gains,
+    Leak,
+    Trusted,
+    complement,
+    exact,
+    gained,
+    once_more,
+    rotated_rows,
+)
 
 
 class _Rotated:

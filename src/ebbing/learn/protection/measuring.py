@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ebbing.learn.batches import Pair, in_batches
-from ebbing.learn.layers import Layer, watching
+from ebbing.learn.protection.layers import Layer, watching
 
 FEW = 64
 """Examples that pass through convolutions together: of a few hundred, what layers are given may need much memory."""

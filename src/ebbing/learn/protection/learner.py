@@ -32,8 +32,8 @@ from ebbing.learn.batches import (
     pair_of,
     some_of,
 )
-from ebbing.learn.finding import find
-from ebbing.learn.guards import (
+from ebbing.learn.protection.finding import find
+from ebbing.learn.protection.guards import (
     Fingerprint,
     fingerprint,
     kinds,
@@ -44,10 +44,10 @@ from ebbing.learn.guards import (
     resting,
     warn_of_changes,
 )
-from ebbing.learn.layers import Block, Known, standing
-from ebbing.learn.measuring import FEW, Loss, gradients_of, inputs_of
-from ebbing.learn.motion import Trusted, exactly
-from ebbing.learn.projection import Departure, Projection
+from ebbing.learn.protection.layers import Block, Known, standing
+from ebbing.learn.protection.measuring import FEW, Loss, gradients_of, inputs_of
+from ebbing.learn.protection.motion import Trusted, exactly
+from ebbing.learn.protection.projection import Departure, Projection
 from ebbing.learn.schedule import Checkpoint, Watch, fit, loss_of
 from ebbing.learn.statefile import State, packed, part_of, unpacked
 from ebbing.learn.tasks import Sample
