@@ -16,13 +16,13 @@ from torch.nn import functional
 
 from ebbing.learn import Lesson, PermutedMnist, SplitCifar100
 from ebbing.learn.batches import Pair, forward_for
+from ebbing.learn.machine import one_thread
 from ebbing.learn.methods import Trgp
 from ebbing.learn.protection.leaking import Explicit
 from ebbing.learn.protection.learner import Learner
 from ebbing.learn.protection.motion import Moving, Trusted
 from ebbing.learn.protection.projection import Threshold
 from ebbing.learn.schedule import Schedule, fit, loss_of
-from ebbing.learn.sequences import one_thread
 from ebbing.learn.table1_networks import Perceptron, SmallAlexNet
 from harness import Row, at_least, at_most, markdown
 

@@ -33,7 +33,7 @@ from ebbing.learn import (
     train_plainly,
     tree,
 )
-from ebbing.learn.sequences import one_thread
+from ebbing.learn.machine import one_thread
 from ebbing.paper import fig2
 from ebbing.runs import Store, execute
 from harness import Row, at_least, at_most, markdown, seconds

@@ -7,7 +7,7 @@ import pytest
 
 import toy_runs
 from ebbing.learn import error_matrix, lessons, train_plainly, tree
-from ebbing.learn.sequences import one_thread
+from ebbing.learn.machine import one_thread
 from ebbing.runs import execute, pools
 from toy_runs import NODES, SEQUENCES, TRAINING, copied, entry_file, files
 

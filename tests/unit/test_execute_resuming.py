@@ -7,7 +7,7 @@ import pytest
 
 import toy_runs
 from ebbing.learn import Sgd, error_matrix, lessons, train_plainly, tree
-from ebbing.learn.sequences import one_thread
+from ebbing.learn.machine import one_thread
 from ebbing.runs import Execution, Store, execute
 from toy_runs import NODES, SEQUENCES, TRAINING, Toy, copied, entry_file, files
 

@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 from ebbing.learn import FiveLayers, Lesson, Sample, Sgd, Training, train_plainly
-from ebbing.learn.sequences import one_thread
+from ebbing.learn.machine import one_thread
 from ebbing.paper import fig2
 from ebbing.runs import Store, pools
 from made_up_fig2 import AGREES, by_seed, made_up

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from ebbing.learn import FiveLayers, Lesson, Sample, Sgd, Training, error_matrix, lessons, train, train_plainly, tree
-from ebbing.learn.sequences import one_thread
+from ebbing.learn.machine import one_thread
 from toys import NODE, TINY, TRAINING, Points, ToyTasks, flat
 
 TOLERANCE = 1e-5
@@ -109,8 +109,8 @@ def test_memory_of_a_step_is_kept_for_the_next():
     """Blocks as large as a layer's values: their pages are made once, not every time."""
     code = """
 import resource, torch
-from ebbing.learn.sequences import _keep_memory
-_keep_memory()
+from ebbing.learn.machine import keep_memory
+keep_memory()
 def step(blocks):
     return sum(float(block[-1]) for block in [torch.ones(4_000_000) for _ in range(blocks)])
 step(12)

@@ -6,7 +6,7 @@ from torch import nn
 from torch.nn import functional
 
 from ebbing.learn import FiveLayers, Sample, Sgd, Training, tree
-from ebbing.learn.sequences import one_thread
+from ebbing.learn.machine import one_thread
 
 TOLERANCE = 1e-6
 """On weights after a few steps, of which each moves them by some hundredths: rounding only (measured: 2e-8)."""

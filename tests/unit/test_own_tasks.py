@@ -13,7 +13,7 @@ from torch import nn
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from ebbing.learn import Lesson, OwnTasks, Sgd, Training, error_matrix, train_plainly, tree
-from ebbing.learn.sequences import one_thread
+from ebbing.learn.machine import one_thread
 from ebbing.runs import Store, execute
 
 RANDOM = np.random.default_rng(0)

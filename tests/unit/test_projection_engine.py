@@ -18,11 +18,11 @@ from torch import nn
 
 from ebbing.learn import Lesson, Sample, Training, error_matrix, lessons, train_plainly, tree
 from ebbing.learn import schedule as schedule_module
+from ebbing.learn.machine import one_thread
 from ebbing.learn.methods import Copies, FineTuning, Gpm, Trgp, TrgpFree, TrgpPlus
 from ebbing.learn.protection.projection import Threshold
 from ebbing.learn.schedule import Schedule
 from ebbing.learn.seeding import seeded
-from ebbing.learn.sequences import one_thread
 from ebbing.learn.table1_networks import Perceptron
 from ebbing.runs import Store, execute
 from ebbing.runs.store import CheckpointFile

@@ -7,10 +7,11 @@ from ebbing.learn.presets import preset
 from ebbing.learn.protection.learner import Learner
 from ebbing.learn.protection.projection import Threshold
 from ebbing.learn.schedule import Schedule
-from ebbing.learn.sequences import Node, Outcome, Training, error_matrix, train, train_plainly, tree
+from ebbing.learn.sequences import Node, Outcome, error_matrix, train, train_plainly, tree
 from ebbing.learn.streams import STREAMS, PermutedMnist, RotatedMnist, SplitCifar100, SplitMnist, Stream
 from ebbing.learn.table1_networks import Perceptron, SmallAlexNet
 from ebbing.learn.tasks import DigitTasks, Lesson, Sample, lessons
+from ebbing.learn.training import Training
 
 __all__ = [
     "STREAMS",

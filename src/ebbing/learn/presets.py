@@ -14,9 +14,9 @@ from ebbing.learn.methods import Copies, FineTuning, Gpm, Trgp, TrgpFree, TrgpPl
 from ebbing.learn.methods.trgp_free import Begins
 from ebbing.learn.protection.projection import Threshold
 from ebbing.learn.schedule import Schedule
-from ebbing.learn.sequences import Training
 from ebbing.learn.streams import STREAMS, PermutedMnist, RotatedMnist, SplitCifar100, SplitMnist
 from ebbing.learn.table1_networks import Perceptron, SmallAlexNet
+from ebbing.learn.training import Training
 
 StreamName = Literal["pmnist", "rmnist", "smnist", "cifar100"]
 MethodName = Literal["sgd", "copies", "gpm", "trgp", "trgp+", "trgp-free"]

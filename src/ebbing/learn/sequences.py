@@ -7,15 +7,11 @@ Each prefix is a `Node`; training it needs its parent's weights and nothing else
 
 from __future__ import annotations
 
-import ctypes
 import hashlib
 import json
-import reprlib
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field, is_dataclass
-from functools import cache
-from typing import Any, ClassVar, Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -24,82 +20,11 @@ from torch import Tensor, nn
 
 from ebbing import validate
 from ebbing.learn.batches import Pair, modes_kept
-from ebbing.learn.methods import Sgd
-from ebbing.learn.network import FiveLayers
+from ebbing.learn.machine import keep_memory, one_thread
 from ebbing.learn.schedule import Checkpoint, Watch
-from ebbing.learn.tasks import DigitTasks, Lesson, Sample, Tasks, lessons
+from ebbing.learn.tasks import Lesson, Sample, Tasks, lessons
+from ebbing.learn.training import Learner, Training
 from ebbing.validate import Array
-
-
-class Method(Protocol):
-    """A way of learning: a frozen dataclass of settings with a version, and either of two methods.
-
-    `learn(network, sample, random)` trains a network in place: enough where the weights are the only memory.
-    `start(network)` gives a `Learner`, which remembers more.
-    """
-
-    version: ClassVar[int]
-
-
-class Learner(Protocol):
-    """A network that learns lessons one after another. `protection.learner` has one that protects what it knows."""
-
-    tasks: list[str]
-
-    def learn(
-        self, task: str, data: Any, *, random: torch.Generator, checkpoint: Checkpoint | None, watch: Watch | None
-    ) -> None:
-        """Learn a task from a `Sample`."""
-        ...
-
-    def outputs(self, task: str | None, inputs: Tensor) -> Tensor:
-        """What the network says of a task's inputs; None stands for a task not learnt yet."""
-        ...
-
-    def state(self) -> dict[str, Tensor]:
-        """Everything that has been learnt."""
-        ...
-
-    def restore(self, state: dict[str, Tensor]) -> None:
-        """Take over what `state` gave."""
-        ...
-
-
-class Architecture(Protocol):
-    """What builds the initial network."""
-
-    def build(self, seed: int) -> nn.Module:
-        """The initial network of a seed."""
-        ...
-
-
-@dataclass(frozen=True)
-class Training:
-    """All that determines the result of training a sequence, but for the seed and the sequence itself."""
-
-    tasks: Tasks = field(default_factory=DigitTasks)
-    architecture: Architecture = field(default_factory=FiveLayers)
-    method: Method = field(default_factory=Sgd)
-
-    def describe(self) -> dict[str, Any]:
-        """Every setting by name, as it enters the key of results."""
-        parts = {"tasks": self.tasks, "architecture": self.architecture, "method": self.method}
-        named = {name: {"kind": type(part).__name__} | _settings(name, part) for name, part in parts.items()}
-        named["tasks"]["identity"] = self.tasks.identity
-        named["method"]["version"] = self.method.version
-        return named
-
-    def check(self, tasks: Iterable[str]) -> None:
-        """Refuse what the data do not know as a task, before anything is trained: what `Tasks.check`, if any, refuses.
-
-        >>> Training().check(["0-1-2", "0-1-x"])
-        Traceback (most recent call last):
-        ValueError: task '0-1-x': write a set of digits as 0-1-2
-        """
-        check = getattr(self.tasks, "check", None)
-        if check is not None:
-            for task in dict.fromkeys(tasks):
-                check(task)
 
 
 @dataclass(frozen=True)
@@ -164,7 +89,7 @@ def train(
     device: str = "cpu",
 ) -> Outcome:
     """Train one node on one thread (or a GPU), and test it. With a checkpoint, interrupted training goes on."""
-    _keep_memory()
+    keep_memory()
     with one_thread():
         learner = _learner(training, node.seed, device)
         if parent_weights is not None:
@@ -195,38 +120,6 @@ def train_plainly(training: Training, sequence: Sequence[str], seed: int) -> tup
         together = zip(whole, samples, strict=True)
         matrix.append([_error(learner, lesson, s.test_inputs, s.test_labels) for lesson, s in together])
     return np.array(matrix), fits
-
-
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # as malloc.h has them
-
-
-@cache
-def _keep_memory() -> None:
-    """Once per process: let the C library keep the memory of a step for the next.
-
-    glibc gives large blocks, and the free end of its heap, back to the system at once, and every step has their pages
-    made anew, which takes up to a third of its time. Other libraries have no such settings, and are left alone.
-    """
-    with suppress(AttributeError, OSError, TypeError):
-        mallopt = ctypes.CDLL(None).mallopt
-        mallopt(M_MMAP_THRESHOLD, 32 << 20)  # the most there is: larger blocks are always given back
-        mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
-
-
-def usable_device(name: str) -> str:
-    """The name of a device that is there, or a clear error.
-
-    >>> usable_device("cpu")
-    'cpu'
-    """
-    try:
-        torch.empty(0, device=name)
-    except (RuntimeError, AssertionError, ValueError) as fault:
-        reason = str(fault).splitlines()[0]
-        raise ValueError(
-            f"device={name!r}: not usable here ({reason}); give cpu, or cuda where there is a GPU"
-        ) from None
-    return name
 
 
 def _learner(training: Training, seed: int, device: str = "cpu") -> Learner:
@@ -302,39 +195,6 @@ def error_matrix(sequence: Sequence[str], outcomes: dict[tuple[Lesson, ...], dic
     whole = lessons(sequence)
     rows = (outcomes[whole[:t]] for t in range(len(whole) + 1))
     return np.array([[row[str(lesson)] for lesson in whole] for row in rows])
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """One thread inside operations: two nodes side by side beat two threads in one, and bits depend on neither."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def _settings(name: str, part: Any) -> dict[str, Any]:
-    """What a part says of itself, or its fields: names and values that JSON can hold, as keys are hashes of JSON."""
-    if callable(getattr(part, "settings", None)):
-        found = part.settings()
-    elif is_dataclass(part) and not isinstance(part, type):
-        found = asdict(part)
-    else:
-        raise ValueError(
-            f"{name}={reprlib.repr(part)}: results are stored under the settings of what made them; "
-            "give a dataclass of settings, or an object with a method settings() that returns a dictionary"
-        )
-    for key, value in found.items():
-        try:
-            json.dumps(value)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"{key}={reprlib.repr(value)} of {name}: a setting must be something that JSON can hold (a number, a "
-                f"string, a list of them); or give {type(part).__name__} a method settings() that describes it"
-            ) from None
-    return found
 
 
 def _number(seed: int, *words: str) -> int:

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from ebbing import metrics
-from ebbing.learn.sequences import Training
+from ebbing.learn.training import Training
 from ebbing.printing import note, table_of
 from ebbing.runs.stream import StreamRun
 

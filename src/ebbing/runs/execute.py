@@ -12,8 +12,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ebbing.learn.sequences import Node, Outcome, Training, error_matrix
+from ebbing.learn.sequences import Node, Outcome, error_matrix
 from ebbing.learn.tasks import Lesson, lessons
+from ebbing.learn.training import Training
 from ebbing.runs.pools import HERE, Pool, Where, pool
 from ebbing.runs.store import Entry, Store
 from ebbing.validate import Array

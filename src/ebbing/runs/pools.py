@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
+from ebbing.learn.machine import usable_device
 from ebbing.learn.schedule import Checkpoint, Watch
-from ebbing.learn.sequences import Node, Outcome, Training, train, usable_device
+from ebbing.learn.sequences import Node, Outcome, train
+from ebbing.learn.training import Training
 from ebbing.validate import count
 
 PATIENCE = 5.0

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from safetensors.torch import load
 
-from ebbing.learn.sequences import Training, tree
+from ebbing.learn.sequences import tree
 from ebbing.learn.statefile import dump, packed, unpacked
 from ebbing.learn.tasks import lessons
+from ebbing.learn.training import Training
 from ebbing.runs.execute import Execution
 from ebbing.runs.pools import HERE, Where
 from ebbing.runs.store import Store
