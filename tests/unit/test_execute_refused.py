@@ -125,7 +125,7 @@ def test_a_setting_that_json_cannot_hold_is_refused(store, value):
         execute(replace(TRAINING, tasks=Holding(held=value)), NODES, store)
 
 
-@pytest.mark.parametrize("name", ["potato", "cuda:99"])
+@pytest.mark.parametrize("name", ["potato", "cuda:99", "meta"])
 def test_a_device_that_is_not_there_is_refused_before_training(store, trained, name):
     with pytest.raises(ValueError, match=f"device='{name}': not usable here"):
         execute(TRAINING, NODES, store, device=name)

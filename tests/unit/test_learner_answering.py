@@ -1,13 +1,15 @@
 """Learners that answer: without a trace, and with what each task has for itself."""
 
+from typing import Any
+
 import pytest
 import torch
 from torch import nn
 
-from ebbing.learn.methods import Gpm, Trgp
+from ebbing.learn.methods import Copies, FineTuning, Gpm, Trgp
 from ebbing.learn.schedule import Schedule
 from ebbing.learn.tasks import Sample
-from toys import METHODS, SETTINGS, Images, assert_same, data, images, perceptron, settings, taught
+from toys import METHODS, SCHEDULE, SETTINGS, Images, assert_same, data, images, perceptron, settings, taught
 
 pytestmark = pytest.mark.usefixtures("quietly")
 
@@ -128,3 +130,28 @@ def test_parameters_of_the_network_itself_can_be_each_tasks_own():
         with learner.answering(task) as network:
             scales.append(float(network.get_parameter("scale").detach()))
     assert 1 != scales[0] != scales[1] != 1
+
+
+@pytest.mark.parametrize("norms", ["own", "frozen", "shared"])
+@pytest.mark.parametrize("method", [Trgp, FineTuning, Copies])
+def test_what_is_done_to_a_network_that_answers_is_undone(method, norms):
+    protecting: dict[str, Any] = SETTINGS | {"norms": norms} if method is Trgp else {"schedule": SCHEDULE}
+    network = perceptron(norm=nn.BatchNorm1d(16))
+    learner = method(**protecting).start(network)
+    learner.learn("a", data(0))
+    learner.learn("b", data(1))
+    before = learner.state()
+    with learner.answering("a") as answering, torch.no_grad():
+        answering.train()(10 * data(0)[0])
+        for parameter in answering.parameters():
+            parameter.mul_(2)
+    assert_same(learner.state(), before)
+
+
+def test_labels_with_some_doubt_count_as_yes_or_no():
+    network = nn.Sequential(nn.Linear(4, 1))
+    learner = Gpm(SCHEDULE).start(network)
+    inputs = torch.randn(40, 4, generator=torch.Generator().manual_seed(0))
+    sure = (inputs[:, :1] > 0).float()
+    learner.learn("a", (inputs, 0.1 + 0.8 * sure))
+    assert learner.accuracy("a", (inputs, 0.1 + 0.8 * sure)) == learner.accuracy("a", (inputs, sure)) > 0.9

@@ -84,18 +84,6 @@ def test_a_dominant_direction_is_protected():
     assert learner.layers[0].blocks[0].basis.shape[1] == 1
 
 
-def test_buffers_that_a_network_replaces_are_found():
-    """As `double()` and `float()` do."""
-    network = perceptron(norm=nn.BatchNorm1d(16))
-    learner = Gpm(**settings(threshold=Threshold(1.0))).start(network)
-    network.double()
-    network.float()
-    learner.learn("a", data(0, 5))
-    before = learner.outputs("a", data(0, 5)[0])
-    learner.learn("b", data(1, 5))
-    assert (learner.outputs("a", data(0, 5)[0]) - before).abs().max() < 1e-4
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -193,6 +181,18 @@ def test_copies_of_a_learner_go_on_by_themselves(method, copied):
 
 
 @pytest.mark.parametrize("method", [METHODS[1], FineTuning(SCHEDULE)], ids=["trgp", "fine-tuning"])
+def test_a_learner_in_the_middle_of_something_is_not_copied(method):
+    learner = taught(method, perceptron(), 1)
+    words = r"a learner cannot be copied just now: .*leave the context"
+    with learner.answering("task 0"), pytest.raises(RuntimeError, match=words):
+        copy.deepcopy(learner)
+    with pytest.raises(RuntimeError, match=words), learner.task("more", data(5)):
+        pickle.dumps(learner)
+    assert learner.tasks == ["task 0"]
+    assert copy.deepcopy(learner).accuracy("task 0", data(0)) == learner.accuracy("task 0", data(0))
+
+
+@pytest.mark.parametrize("method", [METHODS[1], FineTuning(SCHEDULE)], ids=["trgp", "fine-tuning"])
 def test_wrapped_networks_are_refused(method):
     compiled: Any = torch.compile(perceptron(), backend="eager")
     for network, kind in ((nn.DataParallel(perceptron()), "DataParallel"), (compiled, "OptimizedModule")):
@@ -246,86 +246,6 @@ def test_mixed_precision_around_everything_does_not_weaken_protection(number):
     with torch.autocast("cpu", torch.bfloat16):
         learner.learn("b", data(1, 5))
     assert (learner.outputs("a", data(0, 5)[0]) - before).abs().max() < 1e-5
-
-
-# Loops of one's own
-
-
-def test_values_that_move_by_themselves_are_each_tasks_own(tmp_path):
-    class Centred(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_buffer("mean", torch.zeros(16))
-            self.register_buffer("fixed", torch.ones(16))
-
-        def forward(self, x):
-            mean, fixed = self.get_buffer("mean"), self.get_buffer("fixed")
-            if self.training:
-                mean.lerp_(x.detach().mean(0), 0.1)
-            return x - mean * fixed
-
-    learner = Gpm(**settings(threshold=Threshold(1.0))).start(perceptron(norm=Centred()))
-    learner.learn("a", data(0, 5))
-    before = learner.outputs("a", data(0, 5)[0])
-    inputs, labels = data(1, 5)
-    learner.learn("b", (inputs + 5, labels))
-    assert (learner.outputs("a", data(0, 5)[0]) - before).abs().max() < 1e-4
-    assert {"own.0.1.mean", "own.1.1.mean"} <= learner.state().keys()
-    assert "own.0.1.fixed" not in learner.state()
-    learner.save(tmp_path / "learner")
-    other = Gpm(**settings(threshold=Threshold(1.0))).start(perceptron(1, norm=Centred()))
-    other.load(tmp_path / "learner")
-    assert torch.equal(other.outputs("a", data(0, 5)[0]), learner.outputs("a", data(0, 5)[0]))
-
-
-def steps(network, parameters, inputs, labels, penalty=lambda: 0.0):
-    optimizer = torch.optim.SGD(parameters, 0.1)
-    for _ in range(3):
-        optimizer.zero_grad()
-        (functional.cross_entropy(network(inputs), labels) + penalty()).backward()
-        optimizer.step()
-
-
-def test_training_the_networks_own_parameters_is_noticed():
-    learner = taught(METHODS[1], perceptron(), 1)
-    with (
-        pytest.warns(UserWarning, match="have been trained, but no layer: give the optimizer what task"),
-        learner.task("b", data(1)),
-    ):
-        steps(learner.network, learner.network.parameters(), *data(1))
-    assert learner.tasks == ["task 0", "b"]
-
-
-def test_penalising_a_resting_weight_is_noticed():
-    network: Any = perceptron()
-    learner = taught(METHODS[1], network, 1)
-    with (
-        pytest.warns(UserWarning, match="weight of layer '0' has been given a gradient, which has no effect"),
-        learner.task("b", data(1)) as parameters,
-    ):
-        steps(network, parameters, *data(1), penalty=lambda: network[0].weight.square().sum())
-    assert learner.tasks == ["task 0", "b"]  # it is remembered all the same: nothing old was harmed
-
-
-def test_loading_weights_while_a_task_is_learnt_is_refused():
-    learner = taught(METHODS[1], perceptron(), 1)
-    before = learner.state()
-    refused = pytest.raises(RuntimeError, match="keep copies of the parameters that task")
-    with refused, learner.task("b", data(1)):
-        learner.network.load_state_dict(copy.deepcopy(learner.network.state_dict()))
-    assert_same(learner.state(), before)
-    learner.network.load_state_dict(copy.deepcopy(learner.network.state_dict()))  # between tasks it may be done
-
-
-@pytest.mark.parametrize("method", [METHODS[0], METHODS[3], FineTuning(SCHEDULE)], ids=["gpm", "published", "plain"])
-def test_parameters_have_names(method):
-    learner = taught(method, perceptron(), 2)
-    with learner.task("b", data(1)) as parameters:
-        with torch.no_grad():
-            parameters[0].add_(0.01)
-        assert list(parameters) == list(parameters.named.values())
-        assert {"0.bias", "6.bias"} <= parameters.named.keys()
-        assert {name.partition(".weight")[0] for name in parameters.named if "weight" in name} == {"0", "4", "6"}
 
 
 def test_a_loss_of_ones_own_decides_whom_to_trust(monkeypatch):

@@ -1,13 +1,17 @@
 """Learners in own loops: any optimizer, mixed precision, and nothing else can be asked meanwhile."""
 
+import copy
+from typing import Any
+
 import pytest
 import torch
+from torch import nn
 from torch.nn import functional
 
 from ebbing.learn.batches import examples_of
-from ebbing.learn.methods import Trgp
+from ebbing.learn.methods import FineTuning, Trgp
 from ebbing.learn.protection.projection import Threshold
-from toys import METHODS, assert_same, data, perceptron, settings, taught
+from toys import METHODS, SCHEDULE, assert_same, data, perceptron, settings, taught
 
 pytestmark = pytest.mark.usefixtures("quietly")
 
@@ -97,3 +101,90 @@ def test_an_own_loop_in_mixed_precision(method):
             loss.backward()
             optimizer.step()
     assert (learner.outputs("task 0", data(0, 5)[0]) - before).abs().max() < 1e-4
+
+
+# Lines that loops have
+
+
+def train(network, parameters, inputs, labels, penalty=lambda: 0.0):
+    optimizer = torch.optim.SGD(parameters, 0.1)
+    for _ in range(3):
+        optimizer.zero_grad()
+        (functional.cross_entropy(network(inputs), labels) + penalty()).backward()
+        optimizer.step()
+
+
+@pytest.mark.parametrize("number", range(len(METHODS)))
+def test_the_usual_lines_do_what_they_say(number):
+    """The network's own gradients are cleared and clipped, and its own parameters trained."""
+    inputs, labels = data(1)
+    learners = [taught(METHODS[number], perceptron(), 1) for _ in range(2)]
+    for learner, usual in zip(learners, (True, False), strict=True):
+        network = learner.network
+        with learner.task("b", (inputs, labels)) as parameters:
+            trained = list(network.parameters()) if usual else parameters
+            optimizer = torch.optim.SGD(trained, 0.3)
+            for _ in range(4):
+                (network if usual else optimizer).zero_grad()
+                (100 * functional.cross_entropy(network(inputs), labels)).backward()
+                nn.utils.clip_grad_norm_(network.parameters() if usual else parameters, 0.5)
+                optimizer.step()
+            gradients = torch.cat([p.grad.flatten() for p in parameters if p.grad is not None])
+            assert gradients.norm() < 0.5001
+    states = [learner.state() for learner in learners]
+    assert states[0].keys() == states[1].keys()
+    for name, value in states[0].items():
+        torch.testing.assert_close(value, states[1][name], msg=name)
+    assert not any("in_motion" in name for name in learners[0].network.state_dict())
+
+
+def test_frozen_norms_stay_whatever_is_given_to_the_optimizer():
+    network: Any = perceptron(norm=nn.BatchNorm1d(16))
+    learner = taught(Trgp(**settings(), norms="frozen"), network, 1)
+    before = copy.deepcopy(network[1].state_dict())
+    with learner.task("b", data(1)):
+        train(network, network.parameters(), *data(1))
+    assert_same(network[1].state_dict(), before)
+    assert network[1].weight.requires_grad
+    learner.learn("c", data(2))
+
+
+def test_an_optimizer_made_before_the_task_is_noticed():
+    learner = taught(METHODS[1], perceptron(), 1)
+    early = list(learner.network.parameters())
+    complaint = "have been trained, but no layer; in a loop of your own, give the optimizer what task"
+    with pytest.warns(UserWarning, match=complaint), learner.task("b", data(1)):
+        train(learner.network, early, *data(1))
+    assert learner.tasks == ["task 0", "b"]
+
+
+def test_penalising_a_resting_weight_is_noticed():
+    network: Any = perceptron()
+    learner = taught(METHODS[1], network, 1)
+    with (
+        pytest.warns(UserWarning, match="weight of layer '0' has been given a gradient, which has no effect"),
+        learner.task("b", data(1)) as parameters,
+    ):
+        train(network, parameters, *data(1), penalty=lambda: network[0].weight.square().sum())
+    assert learner.tasks == ["task 0", "b"]  # it is remembered all the same: nothing old was harmed
+
+
+def test_loading_weights_while_a_task_is_learnt_is_refused():
+    learner = taught(METHODS[1], perceptron(), 1)
+    before = learner.state()
+    refused = pytest.raises(RuntimeError, match="keep copies of the parameters that task")
+    with refused, learner.task("b", data(1)):
+        learner.network.load_state_dict(copy.deepcopy(learner.network.state_dict()))
+    assert_same(learner.state(), before)
+    learner.network.load_state_dict(copy.deepcopy(learner.network.state_dict()))  # between tasks it may be done
+
+
+@pytest.mark.parametrize("method", [METHODS[0], METHODS[3], FineTuning(SCHEDULE)], ids=["gpm", "published", "plain"])
+def test_parameters_have_names(method):
+    learner = taught(method, perceptron(), 2)
+    with learner.task("b", data(1)) as parameters:
+        with torch.no_grad():
+            parameters[0].add_(0.01)
+        assert list(parameters) == list(parameters.named.values())
+        assert {"0.bias", "6.bias"} <= parameters.named.keys()
+        assert {name.partition(".weight")[0] for name in parameters.named if "weight" in name} == {"0", "4", "6"}

@@ -21,18 +21,10 @@ def without_biases():
     return nn.Sequential(nn.Linear(30, 16, bias=False), nn.ReLU(), nn.Linear(16, 3, bias=False))
 
 
-def test_the_networks_own_parameters_are_trained_instead_of_those_given():
+def test_nothing_is_trained():
     learner = taught(METHODS[0], without_biases(), 1)
-    inputs, labels = data(1)
-
-    def loop():
-        with learner.task("b", (inputs, labels)):
-            optimizer = torch.optim.SGD(learner.network.parameters(), 0.1)
-            functional.cross_entropy(learner.network(inputs), labels).backward()
-            optimizer.step()
-
-    with pytest.warns(UserWarning, match="nothing has been trained: give the optimizer what task"):
-        loop()
+    with pytest.warns(UserWarning, match="nothing has been trained; in a loop of your own"), learner.task("b", data(1)):
+        pass
     assert learner.tasks == ["task 0", "b"]  # told, not refused: nothing may have been to learn
 
 
@@ -50,6 +42,36 @@ def test_the_network_is_trained_between_tasks_by_somebody_else():
         other.restore(learner.state())
         other.learn("d", data(3))
     assert other.tasks == ["task 0", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda learner: learner.outputs("task 0", data(0)[0]),
+        lambda learner: learner.accuracy("task 0", data(0)),
+        lambda learner: learner.answering("task 0").__enter__(),
+        lambda learner: learner.state(),
+    ],
+    ids=["outputs", "accuracy", "answering", "state"],
+)
+def test_who_asks_a_network_that_somebody_else_has_trained_is_told(ask):
+    learner = taught(METHODS[1], perceptron(), 1)
+    with torch.no_grad():
+        learner.network[4].weight.copy_(learner.network[4].weight.flip(1).clone())  # the same numbers elsewhere
+    with pytest.warns(UserWarning, match="layer '4' has changed since the latest task, and not by the learner"):
+        ask(learner)
+
+
+@pytest.mark.parametrize("method", [Gpm, FineTuning, Copies])
+def test_weights_that_are_loaded_before_the_first_task_are_those_it_begins_with(method):
+    own = {"schedule": SCHEDULE, "own": ("6",)}
+    loaded, network = perceptron(1), perceptron(0)
+    learner, other = method(**own).start(network), method(**own).start(loaded)
+    network.load_state_dict(loaded.state_dict())
+    for one in (learner, other):
+        one.learn("a", data(0))
+        one.learn("b", data(1))
+    assert_same(learner.state(), other.state())
 
 
 def test_nobody_is_told_of_a_network_that_was_changed_before_the_first_task():
@@ -81,6 +103,10 @@ def test_what_is_no_network():
         (lambda x, y: 7, "a int: give inputs and labels"),
         (TensorDataset, "a Dataset: give a DataLoader"),
         (lambda x, y: (x, y + 1), "a label of 3 or 1 for outputs of shape .*: give classes from 0 on"),
+        (
+            lambda x, y: (x, y[:, None]),
+            r"labels of shape \(\d, 1\) for outputs \(\d, 3\): give one class",
+        ),
         (lambda x, y: (x, y.float() / 2), "labels .* of torch.float32 for outputs .*: give classes as torch.int64"),
     ],
 )

@@ -1,5 +1,7 @@
 """Networks that are told the task's number, wherever they are asked: while learning, in own loops, answering."""
 
+import copy
+import io
 from typing import Any
 
 import pytest
@@ -65,3 +67,21 @@ def test_who_tells_it_is_believed():
             assert answering is network
         assert network.asked == [1]
         assert not torch.equal(said, learner.outputs("0", inputs))
+
+
+@pytest.mark.parametrize("method", METHODS, ids=["gpm", "free", "plain", "copies"])
+def test_a_copy_of_the_network_goes_on_answering_for_its_task(method):
+    torch.manual_seed(0)
+    network, inputs = Heads(), data(0)[0]
+    learner = method.start(network)
+    learner.learn("a", data(0))
+    learner.learn("b", data(1))
+    for task in ("a", "b"):
+        with learner.answering(task) as answering:
+            copied, file = copy.deepcopy(answering), io.BytesIO()
+            torch.save(answering, file)
+        file.seek(0)
+        learner.network.load_state_dict(learner.network.state_dict())
+        for one in (copied, torch.load(file, weights_only=False)):
+            assert torch.equal(one(inputs), learner.outputs(task, inputs))
+    assert "forward" not in vars(network)

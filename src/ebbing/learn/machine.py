@@ -32,7 +32,7 @@ def usable_device(name: str) -> str:
     'cpu'
     """
     try:
-        torch.empty(0, device=name)
+        torch.ones(1, device=name).item()  # not on the device meta, say
     except (RuntimeError, AssertionError, ValueError) as fault:
         reason = str(fault).splitlines()[0]
         raise ValueError(

@@ -78,6 +78,11 @@ def loss_of(outputs: Tensor, labels: Tensor) -> Tensor:
     if not isinstance(outputs, Tensor):
         raise ValueError(f"the network returns a {type(outputs).__name__}: let it return one tensor")
     if labels.dtype == torch.int64:
+        if labels.ndim != outputs.ndim - 1:
+            raise ValueError(
+                f"labels of shape {tuple(labels.shape)} for outputs {tuple(outputs.shape)}: give one class for each "
+                f"example, of shape {tuple(outputs.shape[:1])}; yes or no for every output as 1.0 or 0.0"
+            )
         try:
             return functional.cross_entropy(outputs, labels)
         except IndexError:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import os
 import threading
@@ -54,6 +53,7 @@ class Taught:
         if not isinstance(inputs, Tensor):
             raise ValueError(f"inputs of type {type(inputs).__name__}: give a tensor, as torch.as_tensor() makes it")
         with self._idle():
+            self._notice()
             number = None if task is None else self._number(task)
             forward = forward_for(self.network, len(self.tasks) if number is None else number)
             with self._as(number), torch.no_grad():
@@ -66,16 +66,19 @@ class Taught:
             data = (data.test_inputs, data.test_labels)
         right = total = 0
         with self._idle():
+            self._notice()
             number = self._number(task)
             forward = forward_for(self.network, number)
             with self._as(number), torch.no_grad():
                 for inputs, labels in batches_of(data, self.schedule.test_batch_size, None, self._device)():
                     outputs = forward(self._lent(inputs))
-                    guesses = outputs.argmax(1) if labels.dtype == torch.int64 else (outputs > 0).to(labels.dtype)
+                    guesses, wanted = outputs.argmax(1), labels
+                    if labels.is_floating_point():  # yes or no, perhaps with some doubt
+                        guesses, wanted = outputs > 0, labels > 0.5
                     if guesses.shape != labels.shape:
                         shapes = f"{tuple(labels.shape)}, guesses {tuple(guesses.shape)}"
                         raise ValueError(f"labels of shape {shapes}: give as many labels as there are guesses")
-                    right, total = right + int((guesses == labels).sum()), total + labels.numel()
+                    right, total = right + int((guesses == wanted).sum()), total + labels.numel()
         if not total:
             raise ValueError("no examples: give at least one")
         return right / total
@@ -85,8 +88,9 @@ class Taught:
         """The network as it is for a task, in evaluation mode; as it was again at the end."""
         words = "the network answers for one task: leave the context of answering() before anything else is asked"
         with self._occupied(words):
-            number = self._number(task)
-            with self._as(number), told(self.network, number):
+            self._notice()
+            number, before = self._number(task), self._copied()
+            with self._borrowed(lambda: self._write(before)), self._as(number), told(self.network, number):
                 yield self.network
 
     # Keeping
@@ -106,6 +110,7 @@ class Taught:
     def state(self) -> State:
         """Everything, as tensors by name, in memory of their own."""
         with self._idle():
+            self._notice()
             state = {f"network.{name}": value for name, value in self.network.state_dict().items()} | self._kept()
             state["tasks"], state["method"] = packed(self.tasks), packed(self._describe())
             return {
@@ -152,6 +157,9 @@ class Taught:
         with modes_kept(self.network):
             self.network.eval()
             yield
+
+    def _notice(self) -> None:
+        """Tell if somebody else has changed the network since the latest task."""
 
     def _kept(self) -> State:
         """What a state has besides the network."""
@@ -206,8 +214,9 @@ class Taught:
 
     def __getstate__(self) -> dict[str, Any]:
         with self._lock:
-            if not self._busy:
-                self._put_back()
+            if self._busy:
+                raise RuntimeError(f"a learner cannot be copied just now: {self._busy}")
+            self._put_back()
             return {name: value for name, value in vars(self).items() if name != "_lock"} | {"_mend": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -248,6 +257,36 @@ class Taught:
         """Copies of some of the values, or of all."""
         values = self._values()
         return {name: values[name].detach().clone() for name in (values if names is None else names)}
+
+    def _buffers_back(self) -> Callable[[], None]:
+        """A function that makes all buffers as they are now: modules may replace them, by others of other shapes."""
+        owners = [(module._buffers, name) for module in self.network.modules() for name in module._buffers]
+        kept = [None if (value := buffers[name]) is None else value.detach().clone() for buffers, name in owners]
+
+        def put_back() -> None:
+            for (buffers, name), value in zip(owners, kept, strict=True):
+                now = buffers.get(name)
+                if value is None or now is None or now.shape != value.shape:
+                    buffers[name] = None if value is None else value.clone()
+                else:
+                    now.copy_(value)
+
+        return put_back
+
+    def _shapes(self) -> dict[str, torch.Size]:
+        """Of all buffers."""
+        return {name: value.shape for name, value in self.network.named_buffers()}
+
+    def _refuse_reshaped(self, then: dict[str, torch.Size]) -> None:
+        """What each task keeps for itself is written where that of others was."""
+        now = self._shapes()
+        for name in sorted({*now, *then}):
+            if now.get(name) != then.get(name):
+                was, is_ = (f"of shape {tuple(x[name])}" if name in x else "not there" for x in (then, now))
+                raise ValueError(
+                    f"buffer {name!r} was {was} before the task and is {is_} after it: a buffer whose shape changes "
+                    "cannot be kept for each task; give it its shape before start(), or make it an ordinary attribute"
+                )
 
     def _write(self, copies: dict[str, Tensor]) -> None:
         values = self._values()
@@ -298,24 +337,29 @@ def _refuse_wrapped(network: nn.Module) -> None:
 @contextmanager
 def told(network: nn.Module, task: int) -> Iterator[None]:
     """A network whose forward has an argument `task` is told the task's number, unless the caller tells it."""
-    forward, before = network.forward, network.__dict__.get("forward")
-    signature = inspect.signature(forward)
-    if "task" not in signature.parameters:
+    before = network.__dict__.get("forward")
+    if "task" not in inspect.signature(network.forward).parameters:
         yield
         return
-
-    @functools.wraps(forward)
-    def telling(*given: Any, **named: Any) -> Any:
-        known = "task" in signature.bind_partial(*given, **named).arguments
-        return forward(*given, **named) if known else forward(*given, task=task, **named)
-
-    network.forward = telling
+    network.forward = _Telling(network.forward, task)
     try:
         yield
     finally:
         del network.forward
         if before is not None:
             network.forward = before
+
+
+class _Telling:
+    """A network's forward that knows the task. No closure: a copy of the network gets one of its own."""
+
+    def __init__(self, forward: Callable[..., Any], task: int) -> None:
+        self.forward, self.task = forward, task
+        self.__signature__ = inspect.signature(forward)
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        known = "task" in self.__signature__.bind_partial(*given, **named).arguments
+        return self.forward(*given, **named) if known else self.forward(*given, task=self.task, **named)
 
 
 def _kind(tensor: Tensor) -> str:

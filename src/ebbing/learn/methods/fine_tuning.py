@@ -101,11 +101,15 @@ class Unprotected(Taught):
         with self._lock:
             self._check_new(task)
             self._put_back()
-            before, learnt = self._copied(), len(self.tasks)
+            learnt, shapes, buffers_back = len(self.tasks), self._shapes(), self._buffers_back()
+            before = self._copied(name for name, _ in self.network.named_parameters())
+            if not self.tasks:  # weights may have been loaded since start()
+                self._fresh = self._copied(self._fresh)
             words = "a task is being learnt: leave the context of task() before anything else is asked"
 
             def undo() -> None:
                 self._write(before)
+                buffers_back()
                 del self.tasks[learnt:], self._of_tasks[learnt:]
 
             try:
@@ -117,6 +121,7 @@ class Unprotected(Taught):
                         self.network.train()
                         yield parameters
                 parameters.refuse_infinite(task)
+                self._refuse_reshaped(shapes)
                 self._of_tasks.append(self._copied(self._names_kept()))
                 self.tasks.append(task)
                 self._mend = None

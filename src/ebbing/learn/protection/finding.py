@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from itertools import pairwise
 
 from torch import nn
 from torch.nn.parameter import is_lazy
@@ -31,6 +32,8 @@ def find(network: nn.Module, own: Sequence[str]) -> tuple[list[Layer], list[str]
     owned = _owned_by_module(network, own)
     for name, module in network.named_modules():
         _refuse_lazy(name, module)
+    _refuse_overlapping(network, owned)
+    for name, module in network.named_modules():
         if isinstance(module, NORMS):
             norms += [_full(name, key) for key in _keys(module) if key not in owned[name]]
             continue
@@ -111,6 +114,19 @@ def _refuse_lazy(name: str, module: nn.Module) -> None:
         raise ValueError(
             f"layer {name!r} is a {type(module).__name__} without weights as yet: give the network a batch first"
         )
+
+
+def _refuse_overlapping(network: nn.Module, owned: dict[str, list[str]]) -> None:
+    """Parameters of which one lies in the memory of another, as nn.Parameter(layer.weight.data) does."""
+    apart = set(_names_of(owned))
+    trained = [(n, p) for n, p in network.named_parameters() if p.requires_grad and p.numel() and n not in apart]
+    places = sorted((p.data_ptr(), p.data_ptr() + p.nbytes, name) for name, p in trained)
+    for (_, end, name), (begin, _, other) in pairwise(places):
+        if begin < end:
+            raise ValueError(
+                f"parameters {name!r} and {other!r} lie in the same memory: a weight with two kinds of inputs cannot "
+                "be protected; give each layer its own, or name both in own="
+            )
 
 
 def _refuse_others(name: str, module: nn.Module, trained: list[str]) -> None:

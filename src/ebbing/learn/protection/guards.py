@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from ebbing.learn.protection.layers import Layer
+from ebbing.learn.protection.layers import Layer, watching
 
 Kind = tuple[nn.Parameter, bool, torch.dtype, torch.device]
 Fingerprint = list[int]
@@ -52,13 +52,21 @@ def refuse_imprecise(layers: list[Layer]) -> None:
 
 
 def fingerprint(layers: list[Layer]) -> Fingerprint:
-    """Of each layer's weights, a number that hardly any change leaves as it is."""
-    whole = {torch.float32: torch.int32, torch.float64: torch.int64}
-    weights = [layer.module.weight.detach() for layer in layers]
-    return [int(weight.view(whole[weight.dtype]).sum(dtype=torch.int64)) for weight in weights]
+    """Of each layer's weights, a number that hardly any change leaves as it is: rows and columns count by place."""
+    found = []
+    for layer in layers:
+        bits = layer.module.weight.detach().flatten(1)
+        bits = bits.view({torch.float32: torch.int32, torch.float64: torch.int64}[bits.dtype])
+        found.append(sum(int((sums * _by_place(sums)).sum()) for sums in (bits.sum(0), bits.sum(1))))
+    return found
 
 
-def warn_of_changes(layers: list[Layer], left: Fingerprint | None) -> Fingerprint:
+def _by_place(values: Tensor) -> Tensor:
+    """A factor for each place, far from those of the others."""
+    return torch.arange(1, len(values) + 1, device=values.device) * 0x9E3779B1
+
+
+def warn_of_changes(layers: list[Layer], left: Fingerprint | None, stacklevel: int) -> Fingerprint:
     """What somebody else has done to the network since the latest task is not protected: told, once."""
     now = fingerprint(layers)
     changed = [layer.name for layer, then, new in zip(layers, left or now, now, strict=True) if then != new]
@@ -66,7 +74,7 @@ def warn_of_changes(layers: list[Layer], left: Fingerprint | None) -> Fingerprin
         warnings.warn(
             f"the weight of layer {changed[0]!r} has changed since the latest task, and not by the learner: what it "
             "knew of older tasks may be lost; between tasks leave the network alone, or load() what was saved",
-            stacklevel=5,
+            stacklevel=stacklevel,
         )
     return now
 
@@ -115,23 +123,50 @@ def resting(layers: list[Layer], parameters: Iterable[nn.Parameter]) -> Iterator
     if stuck:
         others = any(not torch.equal(parameter, before) for parameter, before in free)
         what = "biases, heads or norms have been trained, but no layer" if others else "nothing has been trained"
-        warnings.warn(f"{what}: give the optimizer what task() gives, not network.parameters()", stacklevel=4)
+        warnings.warn(
+            f"{what}; in a loop of your own, give the optimizer what task() gives: one made before does not have it",
+            stacklevel=4,
+        )
+
+
+def refuse_compiled(network: nn.Module) -> None:
+    """Compiled code does not notice that its layers are watched or set in motion: nothing would be protected."""
+    for name, module in network.named_modules():
+        parts = [*vars(module).values(), *(part for kind in type(module).__mro__[:-1] for part in vars(kind).values())]
+        compiled = (
+            getattr(part, "_torchdynamo_orig_callable", None) is not None
+            and not getattr(part, "_torchdynamo_disable", False)
+            for part in parts
+        )
+        if getattr(module, "_compiled_call_impl", None) is not None or any(compiled):
+            where = f"module {name!r}" if name else "the network"
+            raise ValueError(f"{where} is compiled, which keeps it from being protected: learn without torch.compile")
 
 
 def refuse_other_uses(
     layers: list[Layer], forward: Callable[[Tensor], Tensor], network: nn.Module, inputs: Tensor
 ) -> None:
-    """A layer in motion does without its module's weight: wherever else that is used, it would not be trained."""
+    """A layer in motion does without its module's weight: wherever else that is used, it would not be trained.
+
+    And what it is given is seen where the layer is called: if its forward is, nothing would be protected.
+    """
     network.eval()
-    outputs = forward(inputs.clone())  # which the network may change in place
+    with watching(layers) as seen:
+        outputs = forward(inputs.clone())  # which the network may change in place
     if not isinstance(outputs, Tensor):
         raise ValueError(f"the network returns a {type(outputs).__name__}: let it return one tensor")
     if not outputs.requires_grad:
         return
-    weights = [layer.module.weight for layer in layers]
-    used = torch.autograd.grad(outputs.sum(), weights, allow_unused=True)
-    for layer, gradient in zip(layers, used, strict=True):
-        if gradient is not None:
+    for layer in layers:
+        moving = [parameter for moving in layer.moving for parameter in moving.parameters()]
+        found = torch.autograd.grad(outputs.sum(), [layer.module.weight, *moving], retain_graph=True, allow_unused=True)
+        elsewhere, *here = found
+        if not seen[layer.name] and any(gradient is not None for gradient in here):
+            raise ValueError(
+                f"the forward of layer {layer.name!r} is called, not the layer: what it is given is not seen then, and "
+                "cannot be protected; in the network's code, call the layer itself"
+            )
+        if elsewhere is not None:
             raise ValueError(
                 f"the weight of layer {layer.name!r} is used outside of the layer's own forward, where it cannot "
                 "be protected; call the layer itself, or name it in own= to give each task its own copy"

@@ -21,6 +21,9 @@ from ebbing.learn.protection.leaking import Leaking
 from ebbing.learn.protection.motion import Change, Form, Leak, Moving, Subspace, Trusted, exactly
 from ebbing.learn.protection.subspaces import Growth
 
+IN_MOTION = "in_motion_"
+"""Begins the names of a module's parameters that are there while it is in motion."""
+
 LARGE = 256 << 20
 """Bytes of a layer's inputs that are held at once."""
 
@@ -137,8 +140,7 @@ class Layer:
 
         from_latest: whether trusted directions begin where the latest of the trusted tasks has them.
         """
-        if "forward" in self.module.__dict__:
-            raise ValueError(f"layer {self.name!r} has a forward of its own, which would not be called while learning")
+        self._refuse_bypassed()
         weights, bases = [weight.clone() for weight in self.weights], [block.basis for block in self.blocks]
         scaled, together = form == "scaled", list(zip(weights, bases, trusted, strict=True))
         kept = [
@@ -158,7 +160,22 @@ class Layer:
             self.moving = [*moving]
         # An attribute of the object, not of its class: the network's own code goes on calling the layer as ever.
         self.module.forward = self._linear if isinstance(self.module, nn.Linear) else self._conv
-        return [parameter for moving in self.moving for parameter in moving.parameters()]
+        parameters = [parameter for moving in self.moving for parameter in moving.parameters()]
+        for number, parameter in enumerate(parameters):
+            # Among network.parameters(), so that loops which clear or clip all gradients there do so with these, too.
+            self.module.register_parameter(f"{IN_MOTION}{number}", parameter)
+        return parameters
+
+    def _refuse_bypassed(self) -> None:
+        """What the module does besides multiplying by its weight would not happen while it is in motion."""
+        weight = self.module.weight
+        if "forward" in self.module.__dict__:
+            raise ValueError(f"layer {self.name!r} has a forward of its own, which would not be called while learning")
+        if weight._backward_hooks or getattr(weight, "_post_accumulate_grad_hooks", None):
+            raise ValueError(
+                f"the weight of layer {self.name!r} has hooks on its gradient, which would not be called while "
+                "learning; remove them, or name the layer in own= to give each task its own copy"
+            )
 
     def refuse_changes(self) -> None:
         """While a layer is in motion its module's own weights rest."""
@@ -182,6 +199,8 @@ class Layer:
         """Leave motion, with the module as it was before."""
         if self.moving:  # else a forward is not ours
             self.module.__dict__.pop("forward", None)
+            for name in [name for name in self.module._parameters if name.startswith(IN_MOTION)]:
+                del self.module._parameters[name]
         self.moving, self.known = [], None
 
     def _linear(self, input: Tensor) -> Tensor:
@@ -273,8 +292,11 @@ def watching(layers: list[Layer]) -> Iterator[dict[str, list[Tensor]]]:
 
 @contextmanager
 def standing(network: nn.Module, names: Iterable[str]) -> Iterator[None]:
-    """Modules that stay in evaluation mode whatever mode the network is put into, so that their statistics stay."""
+    """Modules that stay as they are: in evaluation mode, whatever mode the network is put into, and not trained."""
     modules = [network.get_submodule(name) for name in names]
+    trained = [parameter for module in modules for parameter in module.parameters() if parameter.requires_grad]
+    for parameter in trained:
+        parameter.requires_grad_(False)
     for module in modules:
         module.eval()
         module.train = lambda mode=True, module=module: module  # of the object: `network.train()` asks every module
@@ -283,3 +305,5 @@ def standing(network: nn.Module, names: Iterable[str]) -> Iterator[None]:
     finally:
         for module in modules:
             module.__dict__.pop("train", None)
+        for parameter in trained:
+            parameter.requires_grad_(True)

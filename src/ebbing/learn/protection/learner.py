@@ -39,6 +39,7 @@ from ebbing.learn.protection.guards import (
     kinds,
     module_by_module,
     refuse_changed,
+    refuse_compiled,
     refuse_imprecise,
     refuse_other_uses,
     resting,
@@ -60,11 +61,12 @@ class Learner(Taught):
     def __init__(self, network: nn.Module, method: Projection) -> None:
         super().__init__(network, method.schedule)
         self.method = method
+        refuse_compiled(network)
         self.layers, self._norms, self._owned, biases = find(network, method.own)
         refuse_imprecise(self.layers)
         # Whatever else moves (running statistics of a module of one's own, say) is each task's own, too.
         elsewhere = {*self._owned, *self._norms, *dict(network.named_parameters())}
-        buffers = [name for name in network.state_dict() if name in self._values() and name not in elsewhere]
+        buffers = [name for name, _ in network.named_buffers() if name not in elsewhere]
         self._fresh = self._copied(self._owned + buffers)
         self._at_start = kinds(network)
         self._left: Fingerprint | None = None  # of the layers' weights after the latest task
@@ -158,14 +160,17 @@ class Learner(Taught):
         with self._lock, torch.enable_grad():
             self._check_new(task)
             self._put_back()
+            refuse_compiled(self.network)
             refuse_changed(self.network, self._at_start)
-            self._left = warn_of_changes(self.layers, self._left)
+            self._left = warn_of_changes(self.layers, self._left, stacklevel=5)
             inputs, labels = (self._here(part) for part in some_of(pair_of(examples), max(self._samples())))
             if not inputs.isfinite().all():
                 raise ValueError(
                     f"inputs of task {task!r} are not all finite: a NaN would spread into everything learnt"
                 )
-            undo = self._undoing()
+            undo, shapes = self._undoing(), self._shapes()
+            if not self.tasks:  # weights may have been loaded since start()
+                self._fresh = self._copied(self._fresh)
             words = "a task is being learnt: leave the context of task() before anything else is asked"
             try:
                 with self._occupied(words), modes_kept(self.network), self._norms_standing(), module_by_module():
@@ -176,6 +181,7 @@ class Learner(Taught):
                         self.network.train()
                         yield parameters
                 parameters.refuse_infinite(task)
+                self._refuse_reshaped(shapes)
                 with exactly(self.layers[0].module.weight), module_by_module():
                     self._finish(task, inputs)
                 self._mend = None
@@ -216,9 +222,9 @@ class Learner(Taught):
 
     def _undoing(self) -> Callable[[], None]:
         """A function that makes everything as it is now."""
-        buffers = (name for name, _ in self.network.named_buffers())
-        names = dict.fromkeys((*self._own_names, *self._norms, *buffers))
-        values = self._copied(names)
+        parameters = dict(self.network.named_parameters())
+        values = self._copied(name for name in {*self._own_names, *self._norms} if name in parameters)
+        buffers_back = self._buffers_back()
         weights = [[weight.clone() for weight in layer.weights] for layer in self.layers]
         bases = [[block.basis for block in layer.blocks] for layer in self.layers]
         count, left = len(self.tasks), self._left
@@ -231,6 +237,7 @@ class Learner(Taught):
                     block.basis = basis
                     del block.subspaces[count:], block.changes[count:]
             self._write(values)
+            buffers_back()
             del self.tasks[count:], self._own[count:], self.trusted[count:]
             self._left = left
 
@@ -287,6 +294,10 @@ class Learner(Taught):
         return list(samples) if isinstance(samples, tuple) else [samples] * len(self.layers)
 
     # Answering
+
+    def _notice(self) -> None:
+        if self.tasks:
+            self._left = warn_of_changes(self.layers, self._left, stacklevel=4)
 
     @contextmanager
     def _as(self, task: int | None, *, shared: bool = False) -> Iterator[None]:
