@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 
 import torch
 from torch import Tensor, nn
@@ -157,10 +158,10 @@ def refuse_other_uses(
         raise ValueError(f"the network returns a {type(outputs).__name__}: let it return one tensor")
     if not outputs.requires_grad:
         return
-    for layer in layers:
-        moving = [parameter for moving in layer.moving for parameter in moving.parameters()]
-        found = torch.autograd.grad(outputs.sum(), [layer.module.weight, *moving], retain_graph=True, allow_unused=True)
-        elsewhere, *here = found
+    values = [[layer.module.weight, *(p for moving in layer.moving for p in moving.parameters())] for layer in layers]
+    gradients = iter(torch.autograd.grad(outputs.sum(), list(chain.from_iterable(values)), allow_unused=True))
+    for layer, (_, *moving) in zip(layers, values, strict=True):
+        elsewhere, here = next(gradients), [next(gradients) for _ in moving]
         if not seen[layer.name] and any(gradient is not None for gradient in here):
             raise ValueError(
                 f"the forward of layer {layer.name!r} is called, not the layer: what it is given is not seen then, and "
