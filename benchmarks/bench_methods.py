@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ebbing.learn import Lesson, PermutedMnist, SplitCifar100
-from ebbing.learn.batches import Pair, forward_for
+from ebbing.learn.batches import Pair
 from ebbing.learn.machine import one_thread
 from ebbing.learn.methods import Trgp
 from ebbing.learn.protection.leaking import Explicit
@@ -24,6 +24,7 @@ from ebbing.learn.protection.motion import Moving, Trusted
 from ebbing.learn.protection.projection import Threshold
 from ebbing.learn.schedule import Schedule, fit, loss_of
 from ebbing.learn.table1_networks import Perceptron, SmallAlexNet
+from ebbing.learn.told import forward_for
 from harness import Row, at_least, at_most, markdown
 
 State = dict[str, Tensor]

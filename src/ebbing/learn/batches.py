@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import cast
@@ -145,13 +144,6 @@ def _readable(data: object) -> Iterable[object]:
             f"{_told(data)}: give inputs and labels, two tensors, or what yields such pairs, batch by batch"
         )
     return data
-
-
-def forward_for(network: nn.Module, index: int) -> Callable[[Tensor], Tensor]:
-    """The network as a function of inputs; one whose forward has an argument `task` is told the task's number."""
-    if "task" not in inspect.signature(network.forward).parameters:
-        return network
-    return lambda inputs: network(inputs, task=index)
 
 
 @contextmanager

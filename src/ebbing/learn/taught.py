@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -14,10 +14,12 @@ import torch
 from torch import Tensor, nn
 
 from ebbing.files import write_whole
-from ebbing.learn.batches import Data, Pair, batches_of, forward_for, in_batches, modes_kept, validation_of, whole_of
-from ebbing.learn.schedule import Schedule
+from ebbing.learn.batches import Data, Pair, batches_of, in_batches, modes_kept, validation_of, whole_of
+from ebbing.learn.schedule import Checkpoint, Schedule, Watch, fit
 from ebbing.learn.statefile import State, dump, packed, parse, part_of, unpacked
 from ebbing.learn.tasks import Sample
+from ebbing.learn.told import forward_for, told
+from ebbing.learn.unfit import refuse_unfit
 
 
 class Trained(list[nn.Parameter]):
@@ -33,18 +35,60 @@ class Trained(list[nn.Parameter]):
             raise FloatingPointError(f"weights after task {task!r} are not all finite; the task is not remembered")
 
 
-class Taught:
+class Taught(ABC):
     """The network, and the names of the tasks it has learnt."""
 
     kind: ClassVar[str]  # the name of its method
 
     def __init__(self, network: nn.Module, schedule: Schedule) -> None:
-        _refuse_unfit(network)
+        refuse_unfit(network)
         self.network, self.schedule = network, schedule
         self.tasks: list[str] = []
         self._busy = ""  # why nothing can be asked now
         self._mend: Callable[[], None] | None = None  # what is to be put back into the network, if not done yet
         self._lock = threading.RLock()  # answering puts other weights into the network: one thread at a time
+
+    # Learning
+
+    def learn(
+        self,
+        task: str,
+        data: Data,
+        *,
+        validation: Data | None = None,
+        random: torch.Generator | None = None,
+        checkpoint: Checkpoint | None = None,
+        watch: Watch | None = None,
+    ) -> None:
+        """Learn a task by the method's schedule. Nothing changes if this is interrupted.
+
+        data: a pair of tensors, shuffled anew every epoch by `random`; or anything that yields batches, such as a
+        DataLoader; or a `Sample`. Methods that protect draw some examples by `random` and protect what these use of
+        each layer; for that they read a DataLoader once more than there are epochs, unless it is known to shuffle.
+        """
+        random = random if random is not None else torch.Generator().manual_seed(0)
+        validation = self._validation(data, validation)
+        with self._learning(task, data, random) as parameters:
+            fit(
+                self.schedule,
+                self.network,
+                forward_for(self.network, len(self.tasks)),
+                parameters,
+                self._batches(data, random),
+                task=task,
+                validation=None if validation is None else self._pair_here(validation),
+                random=random,
+                checkpoint=checkpoint,
+                watch=watch,
+            )
+
+    @abstractmethod
+    def _learning(self, task: str, data: Data, random: torch.Generator) -> AbstractContextManager[Trained]:
+        """A context in which the task is learnt, by training what it gives."""
+
+    def _batches(self, data: Data, random: torch.Generator | None) -> Callable[[], Iterable[Pair]]:
+        """A function that gives the batches of an epoch."""
+        return batches_of(data, self.schedule.batch_size, random, self._device)
 
     # Answering
 
@@ -159,7 +203,8 @@ class Taught:
             yield
 
     def _notice(self) -> None:
-        """Tell if somebody else has changed the network since the latest task."""
+        """Tell if somebody else has changed the network since the latest task, where that does harm."""
+        return
 
     def _kept(self) -> State:
         """What a state has besides the network."""
@@ -220,7 +265,7 @@ class Taught:
             return {name: value for name, value in vars(self).items() if name != "_lock"} | {"_mend": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, _lock=threading.RLock())
+        vars(self).update(state, _lock=threading.RLock())
 
     def _check_new(self, task: str) -> None:
         if self._busy:
@@ -258,36 +303,6 @@ class Taught:
         values = self._values()
         return {name: values[name].detach().clone() for name in (values if names is None else names)}
 
-    def _buffers_back(self) -> Callable[[], None]:
-        """A function that makes all buffers as they are now: modules may replace them, by others of other shapes."""
-        owners = [(module._buffers, name) for module in self.network.modules() for name in module._buffers]
-        kept = [None if (value := buffers[name]) is None else value.detach().clone() for buffers, name in owners]
-
-        def put_back() -> None:
-            for (buffers, name), value in zip(owners, kept, strict=True):
-                now = buffers.get(name)
-                if value is None or now is None or now.shape != value.shape:
-                    buffers[name] = None if value is None else value.clone()
-                else:
-                    now.copy_(value)
-
-        return put_back
-
-    def _shapes(self) -> dict[str, torch.Size]:
-        """Of all buffers."""
-        return {name: value.shape for name, value in self.network.named_buffers()}
-
-    def _refuse_reshaped(self, then: dict[str, torch.Size]) -> None:
-        """What each task keeps for itself is written where that of others was."""
-        now = self._shapes()
-        for name in sorted({*now, *then}):
-            if now.get(name) != then.get(name):
-                was, is_ = (f"of shape {tuple(x[name])}" if name in x else "not there" for x in (then, now))
-                raise ValueError(
-                    f"buffer {name!r} was {was} before the task and is {is_} after it: a buffer whose shape changes "
-                    "cannot be kept for each task; give it its shape before start(), or make it an ordinary attribute"
-                )
-
     def _write(self, copies: dict[str, Tensor]) -> None:
         values = self._values()
         with torch.no_grad():
@@ -304,62 +319,6 @@ class Taught:
     def _lent(self, tensor: Tensor) -> Tensor:
         """A copy: the network may work in place."""
         return tensor.to(self._device, copy=True)
-
-
-def refuse_inference_mode() -> None:
-    """Nothing has gradients there."""
-    if torch.is_inference_mode_enabled():
-        raise RuntimeError("in inference mode nothing can be learnt: leave torch.inference_mode()")
-
-
-def _refuse_unfit(network: nn.Module) -> None:
-    """What cannot be taught, or not be kept afterwards."""
-    if not isinstance(network, nn.Module):
-        raise ValueError(f"a network of type {type(network).__name__}: give a torch.nn.Module")
-    _refuse_wrapped(network)
-    if not any(parameter.requires_grad for parameter in network.parameters()):
-        raise ValueError("the network has no parameter to be trained: give one with requires_grad")
-    for name, module in network.named_modules():
-        if type(module).get_extra_state is not nn.Module.get_extra_state:
-            where = f"module {name!r}" if name else "the network"
-            raise ValueError(f"{where} keeps more than tensors (get_extra_state), which a learner could not save")
-
-
-def _refuse_wrapped(network: nn.Module) -> None:
-    """Wrappers that copy, shard or compile a network do not see what happens to the layers inside."""
-    for name, module in network.named_modules():
-        kind = type(module).__name__
-        if kind in ("DataParallel", "DistributedDataParallel", "FullyShardedDataParallel", "OptimizedModule"):
-            where = f"module {name!r}" if name else "the network"
-            raise ValueError(f"{where} is wrapped in {kind}: give the learner what it wraps")
-
-
-@contextmanager
-def told(network: nn.Module, task: int) -> Iterator[None]:
-    """A network whose forward has an argument `task` is told the task's number, unless the caller tells it."""
-    before = network.__dict__.get("forward")
-    if "task" not in inspect.signature(network.forward).parameters:
-        yield
-        return
-    network.forward = _Telling(network.forward, task)
-    try:
-        yield
-    finally:
-        del network.forward
-        if before is not None:
-            network.forward = before
-
-
-class _Telling:
-    """A network's forward that knows the task. No closure: a copy of the network gets one of its own."""
-
-    def __init__(self, forward: Callable[..., Any], task: int) -> None:
-        self.forward, self.task = forward, task
-        self.__signature__ = inspect.signature(forward)
-
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        known = "task" in self.__signature__.bind_partial(*given, **named).arguments
-        return self.forward(*given, **named) if known else self.forward(*given, task=self.task, **named)
 
 
 def _kind(tensor: Tensor) -> str:

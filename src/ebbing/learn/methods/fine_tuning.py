@@ -7,18 +7,21 @@ are; where it has one, name it in own= to give each task its own, as the methods
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
 
-from ebbing.learn.batches import Data, Pair, batches_of, forward_for, modes_kept
+from ebbing.learn.batches import Data, Pair, modes_kept
+from ebbing.learn.buffers import buffers_back, refuse_reshaped, shapes_of
 from ebbing.learn.protection.finding import check_own, owned_values
-from ebbing.learn.schedule import Checkpoint, Schedule, Watch, check_schedule, fit, loss_of
+from ebbing.learn.schedule import Schedule, check_schedule, loss_of
 from ebbing.learn.statefile import State, part_of
-from ebbing.learn.taught import Taught, Trained, refuse_inference_mode, told
+from ebbing.learn.taught import Taught, Trained
+from ebbing.learn.told import told
+from ebbing.learn.unfit import refuse_inference_mode
 
 
 @dataclass(frozen=True)
@@ -65,32 +68,8 @@ class Unprotected(Taught):
         self._fresh = self._copied(owned_values(network, method.own))  # what every task begins with
         self._of_tasks: list[State] = []  # what each of them keeps
 
-    def learn(
-        self,
-        task: str,
-        data: Data,
-        *,
-        validation: Data | None = None,
-        random: torch.Generator | None = None,
-        checkpoint: Checkpoint | None = None,
-        watch: Watch | None = None,
-    ) -> None:
-        """Learn a task by the schedule; `data` as for `Learner.learn`. Nothing changes if this is interrupted."""
-        random = random if random is not None else torch.Generator().manual_seed(0)
-        validation = self._validation(data, validation)
-        with self.task(task) as parameters:
-            fit(
-                self.schedule,
-                self.network,
-                forward_for(self.network, len(self.tasks)),
-                parameters,
-                batches_of(data, self.schedule.batch_size, random, self._device),
-                task=task,
-                validation=None if validation is None else self._pair_here(validation),
-                random=random,
-                checkpoint=checkpoint,
-                watch=watch,
-            )
+    def _learning(self, task: str, data: Data, random: torch.Generator) -> AbstractContextManager[Trained]:
+        return self.task(task)
 
     @contextmanager
     def task(
@@ -101,7 +80,7 @@ class Unprotected(Taught):
         with self._lock:
             self._check_new(task)
             self._put_back()
-            learnt, shapes, buffers_back = len(self.tasks), self._shapes(), self._buffers_back()
+            learnt, shapes, put_buffers_back = len(self.tasks), shapes_of(self.network), buffers_back(self.network)
             before = self._copied(name for name, _ in self.network.named_parameters())
             if not self.tasks:  # weights may have been loaded since start()
                 self._fresh = self._copied(self._fresh)
@@ -109,7 +88,7 @@ class Unprotected(Taught):
 
             def undo() -> None:
                 self._write(before)
-                buffers_back()
+                put_buffers_back()
                 del self.tasks[learnt:], self._of_tasks[learnt:]
 
             try:
@@ -121,7 +100,7 @@ class Unprotected(Taught):
                         self.network.train()
                         yield parameters
                 parameters.refuse_infinite(task)
-                self._refuse_reshaped(shapes)
+                refuse_reshaped(self.network, shapes)
                 self._of_tasks.append(self._copied(self._names_kept()))
                 self.tasks.append(task)
                 self._mend = None

@@ -23,15 +23,14 @@ from torch import Tensor, nn
 from ebbing.learn.batches import (
     Data,
     Pair,
-    batches_of,
     check_labels,
     examples_of,
-    forward_for,
     in_step,
     modes_kept,
     pair_of,
     some_of,
 )
+from ebbing.learn.buffers import buffers_back, refuse_reshaped, shapes_of
 from ebbing.learn.protection.finding import find
 from ebbing.learn.protection.guards import (
     Fingerprint,
@@ -49,10 +48,12 @@ from ebbing.learn.protection.layers import Block, Known, standing
 from ebbing.learn.protection.measuring import FEW, Loss, gradients_of, inputs_of
 from ebbing.learn.protection.motion import Trusted, exactly
 from ebbing.learn.protection.projection import Departure, Projection
-from ebbing.learn.schedule import Checkpoint, Watch, fit, loss_of
+from ebbing.learn.schedule import loss_of
 from ebbing.learn.statefile import State, packed, part_of, unpacked
 from ebbing.learn.tasks import Sample
-from ebbing.learn.taught import Taught, Trained, refuse_inference_mode, told
+from ebbing.learn.taught import Taught, Trained
+from ebbing.learn.told import forward_for, told
+from ebbing.learn.unfit import refuse_inference_mode
 
 
 class Learner(Taught):
@@ -88,47 +89,16 @@ class Learner(Taught):
 
     # Learning
 
-    def learn(
-        self,
-        task: str,
-        data: Data,
-        *,
-        validation: Data | None = None,
-        random: torch.Generator | None = None,
-        checkpoint: Checkpoint | None = None,
-        watch: Watch | None = None,
-    ) -> None:
-        """Learn a task by the method's schedule; older ones stay as they are. Nothing changes if this is interrupted.
-
-        data: a pair of tensors, shuffled anew every epoch by `random`; or anything that yields batches, such as a
-        DataLoader, which is read once more than there are epochs unless it is known to shuffle; or a `Sample`. What is
-        protected is what some examples, drawn by `random`, use of each layer.
-        """
-        schedule = self.method.schedule
-        random = random if random is not None else torch.Generator().manual_seed(0)
-        examples = examples_of(data, max(self._samples()), random)
-        validation = self._validation(data, validation)
-        with self.task(task, examples) as parameters:
-            fit(
-                schedule,
-                self.network,
-                forward_for(self.network, len(self.tasks)),
-                parameters,
-                self._batches(data, random),
-                task=task,
-                validation=None if validation is None else self._pair_here(validation),
-                random=random,
-                checkpoint=checkpoint,
-                watch=watch,
-            )
+    def _learning(self, task: str, data: Data, random: torch.Generator) -> AbstractContextManager[Trained]:
+        return self.task(task, examples_of(data, max(self._samples()), random))
 
     def _batches(self, data: Data, random: torch.Generator | None) -> Callable[[], Iterable[Pair]]:
         """The batches of an epoch. Where the first layer is linear, it is told what it would make of each of them.
 
         Turning every input once per task instead of once per epoch saves up to half of a step on small networks.
         """
-        layer, size = self.layers[0], self.method.schedule.batch_size
-        plain = batches_of(data, size, random, self._device)
+        layer, size = self.layers[0], self.schedule.batch_size
+        plain = super()._batches(data, random)
         rotation = layer.moving[0].rotation
         if not isinstance(data, Sample | tuple) or not isinstance(layer.module, nn.Linear) or rotation is None:
             return plain
@@ -168,7 +138,7 @@ class Learner(Taught):
                 raise ValueError(
                     f"inputs of task {task!r} are not all finite: a NaN would spread into everything learnt"
                 )
-            undo, shapes = self._undoing(), self._shapes()
+            undo, shapes = self._undoing(), shapes_of(self.network)
             if not self.tasks:  # weights may have been loaded since start()
                 self._fresh = self._copied(self._fresh)
             words = "a task is being learnt: leave the context of task() before anything else is asked"
@@ -181,7 +151,7 @@ class Learner(Taught):
                         self.network.train()
                         yield parameters
                 parameters.refuse_infinite(task)
-                self._refuse_reshaped(shapes)
+                refuse_reshaped(self.network, shapes)
                 with exactly(self.layers[0].module.weight), module_by_module():
                     self._finish(task, inputs)
                 self._mend = None
@@ -224,7 +194,7 @@ class Learner(Taught):
         """A function that makes everything as it is now."""
         parameters = dict(self.network.named_parameters())
         values = self._copied(name for name in {*self._own_names, *self._norms} if name in parameters)
-        buffers_back = self._buffers_back()
+        put_buffers_back = buffers_back(self.network)
         weights = [[weight.clone() for weight in layer.weights] for layer in self.layers]
         bases = [[block.basis for block in layer.blocks] for layer in self.layers]
         count, left = len(self.tasks), self._left
@@ -237,7 +207,7 @@ class Learner(Taught):
                     block.basis = basis
                     del block.subspaces[count:], block.changes[count:]
             self._write(values)
-            buffers_back()
+            put_buffers_back()
             del self.tasks[count:], self._own[count:], self.trusted[count:]
             self._left = left
 
