@@ -1,0 +1,69 @@
+"""One model, many tasks: what plain fine-tuning forgets, and what is left of that when old tasks are protected.
+
+A small convolutional network learns the five tasks of Split MNIST (two digits each) one after another, from
+DataLoaders. It has one head of two outputs; `own` gives each task its own copy of it.
+
+    python examples/protect_a_model.py                  # a quarter of a minute
+    python examples/protect_a_model.py --images 500     # a few seconds
+"""
+
+from __future__ import annotations
+
+import argparse
+
+import numpy as np
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from ebbing import metrics
+from ebbing.learn import Copies, FineTuning, Gpm, Schedule, SplitMnist, TrgpFree
+
+
+class Model(nn.Module):
+    """Any module of linear layers and convolutions will do."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.body = nn.Sequential(
+            nn.Conv2d(1, 8, 5, stride=2), nn.ReLU(), nn.Conv2d(8, 16, 5, stride=2), nn.ReLU(), nn.Flatten()
+        )
+        self.hidden, self.head = nn.Linear(256, 64), nn.Linear(64, 2)
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        return self.head(self.hidden(self.body(images)).relu())
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--images", type=int, default=2000, help="training images of each task")
+    arguments = parser.parse_args()
+    stream = SplitMnist(train_images=arguments.images, test_images=1000)
+    samples = {name: stream.sample(name, seed=0) for name in stream.names}
+    schedule = Schedule(learning_rate=0.05, epochs=3, batch_size=16)
+    methods = {
+        "fine-tuning": FineTuning(schedule),
+        "fine-tuning, own heads": FineTuning(schedule, own=("head",)),
+        "GPM": Gpm(schedule, own=("head",)),
+        "TRGP free": TrgpFree(schedule, own=("head",)),
+        "a copy for each task": Copies(schedule),
+    }
+    print(f"{'':24}{'accuracy at the end, task by task':>40}     ACC     BWT  MB kept")
+    for name, method in methods.items():
+        torch.manual_seed(0)
+        learner = method.start(Model())
+        rows = []
+        for task, sample in samples.items():
+            data = TensorDataset(sample.train_inputs, sample.train_labels)
+            learner.learn(task, DataLoader(data, batch_size=16, shuffle=True))
+            rows.append([learner.accuracy(old, samples[old]) if old in learner.tasks else np.nan for old in samples])
+        matrix = np.vstack([np.full(len(samples), np.nan), rows])  # row t: after t tasks; nothing was asked before
+        acc = metrics.average_accuracy(matrix, kind="accuracy")
+        bwt = metrics.backward_transfer(matrix, kind="accuracy")
+        kept = sum(value.nbytes for value in learner.state().values()) / 1e6  # the network included
+        last = "".join(f"{100 * accuracy:7.1f}%" for accuracy in rows[-1])
+        print(f"{name:24}{last}  {100 * acc:6.2f}  {100 * bwt:+6.2f}  {kept:7.2f}")
+
+
+if __name__ == "__main__":
+    main()
