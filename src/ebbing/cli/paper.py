@@ -29,7 +29,7 @@ def reproduce(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Run the paper's figures, tables and claims, and print a verdict on each.
+    """The paper's figures, tables and claims, with a verdict on each.
 
     Example: ebbing reproduce fig1
     """
