@@ -138,6 +138,15 @@ def test_a_single_seed_is_no_verdict_on_a_pair_and_decides_nothing():
     }
 
 
+def test_what_we_make_of_it_is_judged_by_what_the_paper_has_for_trgp_plus():
+    free = replace(PROTOCOL, contenders=(*PROTOCOL.contenders, Contender("TRGP free", "trgp-free")))
+    some = {name: [matrix(0.9), matrix(0.91)] for name in PROTOCOL.names}
+    for accuracy, reached in ((0.99, True), (0.9, False), (0.9675, None)):
+        runs = some | {"TRGP free": [matrix(accuracy + 0.0001), matrix(accuracy - 0.0001)]}
+        verdicts = {v.claim: v.holds for v in comparison_report.verdicts(result(free, runs))}
+        assert verdicts["TRGP free reaches the paper's ACC of 96.75 for TRGP+"] is reached
+
+
 def test_what_cannot_be_found_without_its_data_is_told(tmp_path, monkeypatch):
     def missing():
         raise DataError("no data here")

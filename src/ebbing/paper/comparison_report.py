@@ -77,18 +77,21 @@ def verdicts(result: Result) -> list[Verdict]:
 
 
 def _reaches(result: Result, protocol: Protocol) -> list[Verdict]:
-    """Whether TRGP+ reaches what the paper prints."""
-    if "TRGP+" not in protocol.printed or not len(accuracy := result.accuracy(protocol, "TRGP+")):
-        return []
-    ran = f"{protocol.name}, {len(accuracy)} seed{'s' * (len(accuracy) > 1)}"
+    """Whether TRGP+, and what we make of it, reach what the paper prints for TRGP+."""
     found = []
-    for values, what, printed in zip(
-        (accuracy, result.transfer(protocol, "TRGP+")), ("ACC", "BWT"), protocol.printed["TRGP+"], strict=True
-    ):
-        # Of the paper's own spread nothing is known: its mean is taken as exact, and one run cannot be sure.
-        beyond = Paired(tuple(float(value) - printed for value in values))
-        claim, text = f"TRGP+ reaches the paper's {what} of {printed:.2f}", f"{spread(values)}; {beyond.text()}"
-        found.append(Verdict(claim, result.study.title, ran, text, beyond.positive))
+    for name in ("TRGP+", "TRGP free"):
+        if "TRGP+" not in protocol.printed or name not in protocol.names:
+            continue
+        measured = {"ACC": result.accuracy(protocol, name), "BWT": result.transfer(protocol, name)}
+        for (what, values), printed in zip(measured.items(), protocol.printed["TRGP+"], strict=True):
+            if not len(values):
+                continue
+            # Of the paper's own spread nothing is known: its mean is taken as exact, and one run cannot be sure.
+            beyond = Paired(tuple(float(value) - printed for value in values))
+            claim = f"{name} reaches the paper's {what} of {printed:.2f}" + (" for TRGP+" if name != "TRGP+" else "")
+            ran = f"{protocol.name}, {len(values)} seed{'s' * (len(values) > 1)}"
+            text = f"{spread(values)}; {beyond.text()}"
+            found.append(Verdict(claim, result.study.title, ran, text, beyond.positive))
     return found
 
 
