@@ -44,12 +44,17 @@ def test_the_network_is_trained_between_tasks_by_somebody_else():
     assert other.tasks == ["task 0", "b", "c", "d"]
 
 
+def answer(learner):
+    with learner.answering("task 0"):
+        pass
+
+
 @pytest.mark.parametrize(
     "ask",
     [
         lambda learner: learner.outputs("task 0", data(0)[0]),
         lambda learner: learner.accuracy("task 0", data(0)),
-        lambda learner: learner.answering("task 0").__enter__(),
+        answer,
         lambda learner: learner.state(),
     ],
     ids=["outputs", "accuracy", "answering", "state"],
@@ -58,8 +63,12 @@ def test_who_asks_a_network_that_somebody_else_has_trained_is_told(ask):
     learner = taught(METHODS[1], perceptron(), 1)
     with torch.no_grad():
         learner.network[4].weight.copy_(learner.network[4].weight.flip(1).clone())  # the same numbers elsewhere
-    with pytest.warns(UserWarning, match="layer '4' has changed since the latest task, and not by the learner"):
+    with pytest.warns(UserWarning, match="layer '4' has changed since the latest task, and not by the learner") as told:
         ask(learner)
+    assert len(told) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ask(learner)  # told once
 
 
 @pytest.mark.parametrize("method", [Gpm, FineTuning, Copies])

@@ -100,7 +100,12 @@ def test_weights_in_the_same_memory_are_refused():
     network[2].weight = nn.Parameter(network[0].weight.data)
     with pytest.raises(ValueError, match=r"parameters '0\.weight' and '2\.weight' lie in the same memory"):
         Gpm(**settings()).start(network)
+    with pytest.raises(ValueError, match="lie in the same memory"):
+        Gpm(**settings(), own=("2",)).start(network)
     Gpm(**settings(), own=("0", "2")).start(network)
+    network[2].weight.requires_grad_(False)  # it would move with the other
+    with pytest.raises(ValueError, match="lie in the same memory"):
+        Gpm(**settings()).start(network)
 
 
 @pytest.mark.parametrize("register", ["register_hook", "register_post_accumulate_grad_hook"])

@@ -118,11 +118,11 @@ def _refuse_lazy(name: str, module: nn.Module) -> None:
 
 def _refuse_overlapping(network: nn.Module, owned: dict[str, list[str]]) -> None:
     """Parameters of which one lies in the memory of another, as nn.Parameter(layer.weight.data) does."""
-    apart = set(_names_of(owned))
-    trained = [(n, p) for n, p in network.named_parameters() if p.requires_grad and p.numel() and n not in apart]
-    places = sorted((p.data_ptr(), p.data_ptr() + p.nbytes, name) for name, p in trained)
+    apart, parameters = set(_names_of(owned)), dict(network.named_parameters())
+    places = sorted((p.data_ptr(), p.data_ptr() + p.nbytes, name) for name, p in parameters.items() if p.numel())
     for (_, end, name), (begin, _, other) in pairwise(places):
-        if begin < end:
+        trained = parameters[name].requires_grad or parameters[other].requires_grad
+        if begin < end and trained and not {name, other} <= apart:
             raise ValueError(
                 f"parameters {name!r} and {other!r} lie in the same memory: a weight with two kinds of inputs cannot "
                 "be protected; give each layer its own, or name both in own="
