@@ -14,25 +14,29 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from ebbing.learn import Lesson, PermutedMnist, SplitCifar100
-from ebbing.learn.batches import Pair
-from ebbing.learn.machine import one_thread
+from ebbing.learn import Occurrence, PermutedMnist, SplitCifar100
 from ebbing.learn.methods import Trgp
-from ebbing.learn.protection.leaking import Explicit
-from ebbing.learn.protection.learner import Learner
-from ebbing.learn.protection.motion import Moving, Trusted
-from ebbing.learn.protection.projection import Threshold
-from ebbing.learn.schedule import Schedule, fit, loss_of
-from ebbing.learn.table1_networks import Perceptron, SmallAlexNet
-from ebbing.learn.told import forward_for
+from ebbing.learn.networks.table1 import MLP, SmallAlexNet
+from ebbing.learn.projection._authors_variant import ExplicitScaling
+from ebbing.learn.projection._parametrization import RotatedWeight, TrustedTask
+from ebbing.learn.projection.learner import Learner
+from ebbing.learn.projection.method import Threshold
+from ebbing.learn.training._machine import single_thread
+from ebbing.learn.training._task_argument import bind_task
+from ebbing.learn.training.batches import Pair
+from ebbing.learn.training.schedule import Schedule, fit, task_loss
 from harness import Row, at_least, at_most, markdown
 
 State = dict[str, Tensor]
 Forward = Callable[[Tensor], Tensor]
 
 RATE = 0.01
-MNIST = Trgp(Schedule(RATE, epochs=1, batch_size=10), Threshold((0.95, 0.99, 0.99), growth=0.0), 300, nearness=0.2)
-CIFAR = Trgp(Schedule(RATE, epochs=1, batch_size=64), Threshold(), (24, 100, 100, 125, 125), ("heads",), nearness=0.5)
+MNIST = Trgp(
+    Schedule(RATE, epochs=1, batch_size=10), Threshold((0.95, 0.99, 0.99), growth=0.0), 300, trust_threshold=0.2
+)
+CIFAR = Trgp(
+    Schedule(RATE, epochs=1, batch_size=64), Threshold(), (24, 100, 100, 125, 125), ("heads",), trust_threshold=0.5
+)
 
 
 # -------------------------------------------------------------------- Permuted MNIST
@@ -44,7 +48,7 @@ def whole_run(stream: PermutedMnist) -> tuple[list[Row], State, State]:
     Everything is included but for making the tasks' images. In a run of the published five epochs, what is done once
     per task (choosing whom to trust, turning the images, singular vectors) weighs a fifth of what it does here.
     """
-    learner, plain = MNIST.start(Perceptron().build(0)), Perceptron().build(0)
+    learner, plain = MNIST.start(MLP().build(0)), MLP().build(0)
     before, ours, theirs = learner.state(), [], []
     for t in range(stream.tasks):
         data = task(stream, t)
@@ -63,7 +67,7 @@ def whole_run(stream: PermutedMnist) -> tuple[list[Row], State, State]:
 
 
 def first_task_is_plain_training(data: Pair) -> None:
-    learner, plain, random = MNIST.start(Perceptron().build(0)), Perceptron().build(0), torch.Generator().manual_seed(0)
+    learner, plain, random = MNIST.start(MLP().build(0)), MLP().build(0), torch.Generator().manual_seed(0)
     learner.learn("0", data)
     torch.randperm(len(data[0]), generator=random)  # the learner's choice of examples
     train(plain.parameters(), plain, shuffled(data, 10, random))
@@ -74,7 +78,7 @@ def first_task_is_plain_training(data: Pair) -> None:
 def step_against_dense(data: Pair, known: State) -> list[Row]:
     """A step of the last task, the share of turning its images included: once for five epochs."""
     few = data[0][:50], data[1][:50]
-    exact = started(MNIST, Perceptron().build(0).double(), doubled(known))
+    exact = started(MNIST, MLP().build(0).double(), doubled(known))
     dense = Dense(exact, (data[0][:300].double(), data[1][:300]))
     with learning(exact, (data[0].double(), data[1])) as parameters:
         fit(MNIST.schedule, exact.network, exact.network, parameters, lambda: batches(few, 10, torch.float64))
@@ -82,7 +86,7 @@ def step_against_dense(data: Pair, known: State) -> list[Row]:
         apart = distance((layer.moving[0].effective() for layer in exact.layers), map(effective, dense.layers))
     assert apart < 1e-9, f"the effective weights differ by {apart:.1e} after 5 steps"
 
-    learner = started(MNIST, Perceptron().build(0), known)
+    learner = started(MNIST, MLP().build(0), known)
     dense = Dense(learner, (data[0][:300], data[1][:300]))
     ranks = ", ".join(str(S.shape[1]) for S in dense.layers[0].spaces)
     what = f"Permuted MNIST, a step of the last task (first layer: {known['layer.1.0.basis'].shape[1]} directions"
@@ -106,7 +110,7 @@ class Dense(nn.Module):
 
     def __init__(self, learner: Learner, examples: Pair) -> None:
         super().__init__()
-        chosen = learner._trusted(*examples, loss_of)
+        chosen = learner._trusted(*examples, task_loss)
         together = zip(learner.layers, chosen, strict=True)
         layers = [DenseLayer(layer.weights[0], layer.blocks[0].basis, trusted) for layer, (trusted,) in together]
         self.layers: list[DenseLayer] = layers
@@ -127,7 +131,7 @@ class Dense(nn.Module):
 class DenseLayer(nn.Module):
     """W_eff = W + sum_j lambda_j (W S_j Q_j S_j' - W S_j S_j'), Q_j the corner of a d x d matrix, as published."""
 
-    def __init__(self, weight: Tensor, basis: Tensor, trusted: list[Trusted]) -> None:
+    def __init__(self, weight: Tensor, basis: Tensor, trusted: list[TrustedTask]) -> None:
         super().__init__()
         self.weight = nn.Parameter(weight.clone())
         self.protected = basis @ basis.T  # (d, d)
@@ -214,9 +218,9 @@ def cifar_step(data: Pair, known: State, t: int) -> Row:
     ours = theirs = float("inf")
     with learning(learner, data) as parameters:
         moving = [layer.moving[0] for layer in learner.layers]
-        ranks = ", ".join(str(len(one.columns)) for one in moving if isinstance(one, Moving))
+        ranks = ", ".join(str(len(one.columns)) for one in moving if isinstance(one, RotatedWeight))
         for _ in range(15):
-            plainly = processor(lambda: train(plain.parameters(), forward_for(plain, t), batches(data, 64)))
+            plainly = processor(lambda: train(plain.parameters(), bind_task(plain, t), batches(data, 64)))
             theirs = min(theirs, plainly)
             ours = min(ours, processor(lambda: follow(learner, parameters, data)))
     what = f"CIFAR-100, a step after {t} tasks ({ranks} trusted directions): {ours * 100:.0f} ms, of plain training's"
@@ -227,9 +231,9 @@ def fast_form_is_as_written(data: Pair, known: State) -> None:
     """Two steps with the scale matrices and without: the same effective weights. In double precision, as rounding
     decides here and there which of two pixels is the larger one."""
     data, known, found = (data[0].double(), data[1]), doubled(known), []
-    for kind in (Moving, Explicit):
+    for kind in (RotatedWeight, ExplicitScaling):
         learner = started(CIFAR, SmallAlexNet().build(0).double(), known)
-        trusted = learner._trusted(data[0][:125], data[1][:125], loss_of)
+        trusted = learner._trusted(data[0][:125], data[1][:125], task_loss)
         assert all(len(chosen) == 2 for (chosen,) in trusted), "every layer was to have two trusted tasks"
         with learning(learner, data) as parameters:
             free = parameters[len(learner.layers) :]
@@ -250,7 +254,7 @@ def layer_weights(state: State) -> list[Tensor]:
 
 # -------------------------------------------------------------------- a depthwise convolution
 
-DEPTHWISE = Trgp(Schedule(RATE, epochs=1, batch_size=32), samples=64)
+DEPTHWISE = Trgp(Schedule(RATE, epochs=1, batch_size=32), num_examples=64)
 
 
 def depthwise(groups: int = 512) -> list[Row]:
@@ -264,10 +268,12 @@ def depthwise(groups: int = 512) -> list[Row]:
     for name in ("first", "second"):
         learner.learn(name, data)
     (layer,), times, found = learner.layers, {}, []
-    (trusted,) = learner._trusted(*data, loss_of)
+    (trusted,) = learner._trusted(*data, task_loss)
     with learning(learner, data):
         together = layer.moving
-        each = [Moving(*group) for group in zip(layer.weights, (b.basis for b in layer.blocks), trusted, strict=True)]
+        each = [
+            RotatedWeight(*group) for group in zip(layer.weights, (b.basis for b in layer.blocks), trusted, strict=True)
+        ]
         for what, motion in (("together", together), ("each", each)):
             layer.moving = list(motion)
             parameters = [parameter for moving in layer.moving for parameter in moving.parameters()]
@@ -291,8 +297,8 @@ def depthwise(groups: int = 512) -> list[Row]:
 
 
 def task(stream: PermutedMnist | SplitCifar100, number: int) -> Pair:
-    sample = stream.sample(Lesson(str(number), number), seed=0)
-    return sample.train_inputs, sample.train_labels
+    task_data = stream.load(Occurrence(str(number), number), seed=0)
+    return task_data.train_inputs, task_data.train_labels
 
 
 def started(method: Trgp, network: nn.Module, known: State) -> Learner:
@@ -308,8 +314,8 @@ class EnoughError(Exception):
 @contextmanager
 def learning(learner: Learner, data: Pair) -> Iterator[list[nn.Parameter]]:
     """In the middle of the next task, which is forgotten afterwards."""
-    samples = learner.method.samples
-    most = max(samples) if isinstance(samples, tuple) else samples
+    num_examples = learner.method.num_examples
+    most = max(num_examples) if isinstance(num_examples, tuple) else num_examples
     with suppress(EnoughError), learner.task("next", (data[0][:most], data[1][:most])) as parameters:
         yield parameters
         raise EnoughError
@@ -317,7 +323,7 @@ def learning(learner: Learner, data: Pair) -> Iterator[list[nn.Parameter]]:
 
 def follow(learner: Learner, parameters: list[nn.Parameter], data: Pair) -> None:
     """An epoch as the learner does it."""
-    schedule, forward = learner.method.schedule, forward_for(learner.network, len(learner.tasks))
+    schedule, forward = learner.method.schedule, bind_task(learner.network, len(learner.tasks))
     fit(schedule, learner.network, forward, parameters, learner._batches(data, None))
 
 
@@ -357,7 +363,7 @@ def processor(work: Callable[[], object]) -> float:
 
 
 def run() -> list[Row]:
-    with one_thread():
+    with single_thread():
         stream = PermutedMnist(test_images=1)
         rows, before, after = whole_run(stream)
         dense = step_against_dense(task(stream, stream.tasks - 1), before)

@@ -22,25 +22,25 @@ from torch.profiler import profile
 
 from ebbing.learn import (
     DigitTasks,
+    Experiment,
     FiveLayers,
-    Lesson,
-    Sample,
+    Occurrence,
     Sgd,
-    Training,
+    TaskData,
     error_matrix,
-    lessons,
-    train,
-    train_plainly,
-    tree,
+    occurrences,
+    prefix_tree,
+    train_node,
+    train_reference,
 )
-from ebbing.learn.machine import one_thread
+from ebbing.learn.training._machine import single_thread
 from ebbing.paper import fig2
 from ebbing.runs import Store, execute
 from harness import Row, at_least, at_most, markdown, seconds
 
 SCALE = 20
-SMALL = Training(DigitTasks(test_images=1000 // SCALE), FiveLayers(), Sgd(epochs=600 // SCALE))
-TINY = Training(DigitTasks(test_images=10), FiveLayers(), Sgd(epochs=1))
+SMALL = Experiment(DigitTasks(test_images=1000 // SCALE), FiveLayers(), Sgd(epochs=600 // SCALE))
+TINY = Experiment(DigitTasks(test_images=10), FiveLayers(), Sgd(epochs=1))
 
 
 @dataclass(frozen=True)
@@ -48,25 +48,29 @@ class LayerByLayer:
     """The network as a plain loop would have it."""
 
     def build(self, seed: int) -> nn.Module:
-        return FiveLayers().build_plainly(seed)
+        return FiveLayers().build_reference(seed)
 
 
 def engine_against_plain_loop(folder: Path) -> list[Row]:
     sequences, threads = fig2.sequences(), torch.get_num_threads()
-    nodes, store = tree(sequences, seed=0), Store(folder / "runs")
-    errors, _ = execute(SMALL, tree(sequences[:1], seed=1), Store(folder / "reading"))  # reads MNIST in this process
-    start = once(lambda: execute(TINY, tree([("0",), ("1",), ("2",)], seed=0), Store(folder / "start"), workers=2))
+    nodes, store = prefix_tree(sequences, seed=0), Store(folder / "runs")
+    errors, _ = execute(
+        SMALL, prefix_tree(sequences[:1], seed=1), Store(folder / "reading")
+    )  # reads MNIST in this process
+    start = once(
+        lambda: execute(TINY, prefix_tree([("0",), ("1",), ("2",)], seed=0), Store(folder / "start"), workers=2)
+    )
     ours = once(lambda: execute(SMALL, nodes, store, workers=2)) - start
     errors, _ = execute(SMALL, nodes, store)
     for panel in ("b", "c", "d"):
         sequence = fig2.SETUPS[panel]["forgetting_0"][1]
-        rows = {lessons(sequence)[:t]: errors[0, lessons(sequence)[:t]] for t in range(len(sequence) + 1)}
-        with one_thread():
-            matrix, _ = train_plainly(SMALL, sequence, seed=0)
+        rows = {occurrences(sequence)[:t]: errors[0, occurrences(sequence)[:t]] for t in range(len(sequence) + 1)}
+        with single_thread():
+            matrix, _ = train_reference(SMALL, sequence, seed=0)
         assert (error_matrix(sequence, rows) == matrix).all(), f"engine and plain loop differ: {sequence}"
-    reference = Training(SMALL.tasks, LayerByLayer(), SMALL.method)
-    plain = once(lambda: [train_plainly(reference, sequence, seed=0) for sequence in sequences])
-    fused = once(lambda: [train_plainly(SMALL, sequence, seed=0) for sequence in sequences])
+    reference = Experiment(SMALL.tasks, LayerByLayer(), SMALL.method)
+    plain = once(lambda: [train_reference(reference, sequence, seed=0) for sequence in sequences])
+    fused = once(lambda: [train_reference(SMALL, sequence, seed=0) for sequence in sequences])
     what = f"Figure 2 at 1/{SCALE} scale: plain loop, plain network, {threads} threads, against two worker processes"
     return [
         at_least(f"{what} (their start, {start:.1f} s, left out)", plain / ours, 1.8),
@@ -79,7 +83,7 @@ def engine_against_plain_loop(folder: Path) -> list[Row]:
 def storing_and_resuming(folder: Path, store: Store, paper: float) -> list[Row]:
     """Of the seconds that one seed takes at the paper's epochs: the engine's time above, scaled up."""
     entries = [(entry, store.weights(entry)) for entry in store.entries()]
-    nodes = tree(fig2.sequences(), seed=0)
+    nodes = prefix_tree(fig2.sequences(), seed=0)
     assert len(entries) == len(nodes)
 
     def put() -> None:
@@ -99,12 +103,12 @@ def storing_and_resuming(folder: Path, store: Store, paper: float) -> list[Row]:
 def arithmetic_against_sgemm() -> list[Row]:
     """Multiplications and additions of the textbook step per second, one thread, against a product of matrices."""
     architecture = FiveLayers()
-    sample, test = task(200), task(1000)
-    network, plain = architecture.build(0), architecture.build_plainly(0)
+    task_data, test = task(200), task(1000)
+    network, plain = architecture.build(0), architecture.build_reference(0)
     A, B, C = torch.rand(2048, 2048), torch.rand(2048, 2048), torch.empty(2048, 2048)
-    with one_thread():
+    with single_thread():
         for one in (network, plain):
-            Sgd(epochs=20).learn(one, sample, torch.Generator())
+            Sgd(epochs=20).learn(one, task_data, torch.Generator())
         apart = max(
             float((a - b).detach().abs().max()) for a, b in zip(network.parameters(), plain.parameters(), strict=True)
         )
@@ -114,13 +118,13 @@ def arithmetic_against_sgemm() -> list[Row]:
         times = [
             (
                 of_this_thread(lambda: torch.mm(A, B, out=C), 2),
-                of_this_thread(lambda: Sgd(epochs=1).learn(network, sample, torch.Generator()), 20),
-                of_this_thread(lambda: Sgd(epochs=1).learn(plain, sample, torch.Generator()), 5),
+                of_this_thread(lambda: Sgd(epochs=1).learn(network, task_data, torch.Generator()), 20),
+                of_this_thread(lambda: Sgd(epochs=1).learn(plain, task_data, torch.Generator()), 5),
             )
             for _ in range(15)
         ]
         gemm, fused, slow = (min(column) for column in zip(*times, strict=True))
-        shares = profiled(network, sample)
+        shares = profiled(network, task_data)
     peak = 2 * 2048**3 / gemm
     textbook = sum(flops(architecture, 200).values())
     rate = textbook / fused / peak
@@ -151,10 +155,10 @@ def flops(architecture: FiveLayers, images: int) -> dict[str, float]:
     }
 
 
-def profiled(network: torch.nn.Module, sample: Sample) -> dict[str, float]:
+def profiled(network: torch.nn.Module, task_data: TaskData) -> dict[str, float]:
     """Shares of a step, by part."""
     with profile(record_shapes=True) as watch:
-        Sgd(epochs=50).learn(network, sample, torch.Generator())
+        Sgd(epochs=50).learn(network, task_data, torch.Generator())
     parts = dict.fromkeys(("second convolution", "first convolution", "linear layers", "pooling, ReLU, the rest"), 0.0)
     for event in watch.key_averages(group_by_input_shape=True):
         name, time_ = event.key, event.self_cpu_time_total
@@ -168,20 +172,20 @@ def profiled(network: torch.nn.Module, sample: Sample) -> dict[str, float]:
     return {part: spent / sum(parts.values()) for part, spent in parts.items()}
 
 
-def task(images: int) -> Sample:
-    return DigitTasks(train_images=images, test_images=1).sample(Lesson("0-1-2", 0), seed=0)
+def task(images: int) -> TaskData:
+    return DigitTasks(train_images=images, test_images=1).load(Occurrence("0-1-2", 0), seed=0)
 
 
 def dask_workers(folder: Path) -> list[Row]:
     """Panel (d) at a tenth of its epochs, on one worker and on two. Starting and importing is over before."""
-    training = Training(DigitTasks(test_images=100), FiveLayers(), Sgd(epochs=60))
-    nodes = tree([sequence for setup in fig2.SETUPS["d"].values() for sequence in setup], seed=0)
+    experiment = Experiment(DigitTasks(test_images=100), FiveLayers(), Sgd(epochs=60))
+    nodes = prefix_tree([sequence for setup in fig2.SETUPS["d"].values() for sequence in setup], seed=0)
     found, spent = [], []
     for workers in (1, 2):
         with cluster(folder, workers) as address:
             store = Store(folder / f"{workers} workers")
             began = time.perf_counter()
-            found.append(execute(training, nodes, store, cluster=address))
+            found.append(execute(experiment, nodes, store, cluster=address))
             spent.append(time.perf_counter() - began)
     assert found[0] == found[1], "one worker and two give different results"
     return [at_least(f"two Dask workers against one, {len(nodes) - 1} trainings", spent[0] / spent[1], 1.7)]
@@ -204,7 +208,7 @@ def cluster(folder: Path, workers: int) -> Iterator[str]:
             stack.enter_context(dask("worker", address, *local, *options))
         with Client(address, timeout=60) as client:
             client.wait_for_workers(workers, timeout=120)
-            client.run(train, TINY, tree([("0",)], seed=0)[1], None)
+            client.run(train_node, TINY, prefix_tree([("0",)], seed=0)[1], None)
         yield address
 
 

@@ -10,10 +10,10 @@ import time
 import numpy as np
 from scipy.optimize import linear_sum_assignment, quadratic_assignment
 
-from ebbing.order import assignment, best_order, heuristic
-from ebbing.order.assignment import Assignment, all_values
-from ebbing.order.bounds import convex_bound
-from ebbing.order.objective import Objective
+from ebbing.order import _assignment, _local_search, best_order
+from ebbing.order._assignment import Assignment, all_values
+from ebbing.order._bounds import convex_bound
+from ebbing.order.objective import Criterion
 from ebbing.problem import Problem
 from harness import Row, at_least, at_most, markdown, seconds
 
@@ -29,7 +29,7 @@ def tasks(T: int, r: float, seed: int, *, unit: bool = False, dimension: int = 6
 
 
 def forgetting(problem: Problem) -> Assignment:
-    return Objective.of(problem, "forgetting").assignment()[0]
+    return Criterion.of(problem, "forgetting").assignment()[0]
 
 
 def proved_optima() -> list[Row]:
@@ -66,16 +66,16 @@ def categories() -> list[Row]:
 
 def against_brute_force() -> list[Row]:
     problems = [tasks(9, RATES[seed % 3], seed) for seed in range(100)]
-    objectives = [Objective.of(problem, "forgetting") for problem in problems]
-    forms = [objective.assignment()[0] for objective in objectives]
-    for seed, (problem, objective, form) in enumerate(zip(problems, objectives, forms, strict=True)):
+    objectives = [Criterion.of(problem, "forgetting") for problem in problems]
+    forms = [criterion.assignment()[0] for criterion in objectives]
+    for seed, (problem, criterion, form) in enumerate(zip(problems, objectives, forms, strict=True)):
         orders, values = all_values(form)
-        plan, best = best_order(problem), objective.value(orders[values.argmin()].astype(int))
+        plan, best = best_order(problem), criterion.value(orders[values.argmin()].astype(int))
         assert plan.proved
         assert abs(plan.value - best) <= plan.tolerance, f"problem {seed}: {plan.value}, enumeration finds {best}"
 
     def enumerate_afresh(form: Assignment) -> None:
-        assignment._permutations.cache_clear()
+        _assignment._permutations.cache_clear()
         all_values(form)
 
     # Fresh problems: nothing that was remembered above may help.
@@ -84,7 +84,7 @@ def against_brute_force() -> list[Row]:
     afresh = np.median([seconds(lambda f=form: enumerate_afresh(f), repeat=1) for form in forms[:30]])
     ready = np.median([seconds(lambda f=form: all_values(f), repeat=1) for form in forms[:30]])
     return [
-        at_least("T = 9: vectorised enumeration against best_order, same optimum on 100 of 100", afresh / ours, 100),
+        at_least("T = 9: vectorized enumeration against best_order, same optimum on 100 of 100", afresh / ours, 100),
         Row("the same with the table of all orders already built", f"{ready / ours:.0f}x", "-", True),
     ]
 
@@ -96,11 +96,11 @@ def against_scipy() -> list[Row]:
         loss: dict[str, list[float]] = {"2opt": [], "faq": []}
         for r in RATES:
             for seed in range(2):
-                objective = forgetting(tasks(T, r, seed, unit=True))
-                ours = heuristic.search(objective, seed=seed, seconds=limit).value
-                stake = random_mean(objective) - ours
+                criterion = forgetting(tasks(T, r, seed, unit=True))
+                ours = _local_search.search(criterion, seed=seed, seconds=limit).value
+                stake = random_mean(criterion) - ours
                 for method, losses in loss.items():
-                    losses.append((scipy_restarted(objective, method, limit) - ours) / stake)
+                    losses.append((scipy_restarted(criterion, method, limit) - ours) / stake)
         for method, losses in loss.items():
             worse, better = sum(x < -1e-9 for x in losses), sum(x > 1e-9 for x in losses)
             what = f"scipy {method} restarted for the same {limit:g} s, T = {T}: better / worse than ours, mean loss"
@@ -134,22 +134,22 @@ def cost_of_a_move() -> list[Row]:
     """All 2T moves of a task priced and the best carried out, at fixed dimension."""
     cost = {}
     for T in (125, 250, 500, 1000):
-        objective = forgetting(tasks(T, 0.6, 0))
-        embedded = tuple(heuristic._embed(objective))
+        criterion = forgetting(tasks(T, 0.6, 0))
+        embedded = tuple(_local_search._embed(criterion))
         pi = np.random.default_rng(0).permutation(T)
         fields = np.zeros((T, 6)), np.zeros((T, 6))
-        heuristic._update(embedded, pi, fields, 0, T - 1)
-        before = objective.value(pi)
-        delta, q, carry = heuristic._best_move(embedded, pi, fields, 3)
-        heuristic._move(pi, 3, q, carry)
-        assert np.isclose(objective.value(pi) - before, delta), "a move's price differs from recomputing"
+        _local_search._update(embedded, pi, fields, 0, T - 1)
+        before = criterion.value(pi)
+        delta, q, carry = _local_search._best_move(embedded, pi, fields, 3)
+        _local_search._move(pi, 3, q, carry)
+        assert np.isclose(criterion.value(pi) - before, delta), "a move's price differs from recomputing"
         times = []
         for _ in range(20):
             began = time.perf_counter()
             for p in range(0, T, 5):
-                _, q, carry = heuristic._best_move(embedded, pi, fields, p)
-                heuristic._move(pi, p, q, carry)
-                heuristic._update(embedded, pi, fields, min(p, q), max(p, q))
+                _, q, carry = _local_search._best_move(embedded, pi, fields, p)
+                _local_search._move(pi, p, q, carry)
+                _local_search._update(embedded, pi, fields, min(p, q), max(p, q))
             times.append((time.perf_counter() - began) / len(range(0, T, 5)))
         cost[T] = min(times) * 1e6
     slope = np.polyfit(np.log(list(cost)), np.log(list(cost.values())), 1)[0]
@@ -163,10 +163,10 @@ def gaps_at_large_T() -> list[Row]:
         for r in RATES:
             problem = tasks(T, r, 1)
             plan = best_order(problem, seconds=limit)
-            objective, constant = Objective.of(problem, "forgetting").assignment()
-            mean = random_mean(objective) + constant
+            criterion, constant = Criterion.of(problem, "forgetting").assignment()
+            mean = random_mean(criterion) + constant
             gap = plan.gap / (mean - plan.lower_bound)
-            classical = gilmore_lawler(objective) + constant
+            classical = gilmore_lawler(criterion) + constant
             other = (plan.value - classical) / (mean - classical)
             what = f"gap of best_order to its bound, of what is at stake, T = {T:,}, r = {r}, {limit:g} s"
             rows.append(Row(what, f"{gap:.1%} (Gilmore-Lawler: {other:.0%})", "-", True))

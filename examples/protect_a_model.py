@@ -39,13 +39,13 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=2000, help="training images of each task")
     arguments = parser.parse_args()
     stream = SplitMnist(train_images=arguments.images, test_images=1000)
-    samples = {name: stream.sample(name, seed=0) for name in stream.names}
+    num_examples = {name: stream.load(name, seed=0) for name in stream.names}
     schedule = Schedule(learning_rate=0.05, epochs=3, batch_size=16)
     methods = {
         "fine-tuning": FineTuning(schedule),
-        "fine-tuning, own heads": FineTuning(schedule, own=("head",)),
-        "GPM": Gpm(schedule, own=("head",)),
-        "TRGP free": TrgpFree(schedule, own=("head",)),
+        "fine-tuning, own heads": FineTuning(schedule, per_task=("head",)),
+        "GPM": Gpm(schedule, per_task=("head",)),
+        "TRGP free": TrgpFree(schedule, per_task=("head",)),
         "a copy for each task": Copies(schedule),
     }
     print(f"{'':24}{'accuracy at the end, task by task':>40}     ACC     BWT  MB kept")
@@ -53,11 +53,13 @@ def main() -> None:
         torch.manual_seed(0)
         learner = method.start(Model())
         rows = []
-        for task, sample in samples.items():
+        for task, sample in num_examples.items():
             data = TensorDataset(sample.train_inputs, sample.train_labels)
             learner.learn(task, DataLoader(data, batch_size=16, shuffle=True))
-            rows.append([learner.accuracy(old, samples[old]) if old in learner.tasks else np.nan for old in samples])
-        matrix = np.vstack([np.full(len(samples), np.nan), rows])  # row t: after t tasks; nothing was asked before
+            rows.append(
+                [learner.accuracy(old, num_examples[old]) if old in learner.tasks else np.nan for old in num_examples]
+            )
+        matrix = np.vstack([np.full(len(num_examples), np.nan), rows])  # row t: after t tasks; nothing was asked before
         acc = metrics.average_accuracy(matrix, kind="accuracy")
         bwt = metrics.backward_transfer(matrix, kind="accuracy")
         kept = sum(value.nbytes for value in learner.state().values()) / 1e6  # the network included

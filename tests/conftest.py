@@ -14,7 +14,7 @@ def pytest_configure():
 @pytest.fixture
 def quietly():
     """Inside operations as small as those of the tests, several threads only wait for each other on a busy machine."""
-    from ebbing.learn.machine import one_thread
+    from ebbing.learn.training._machine import single_thread
 
-    with one_thread():
+    with single_thread():
         yield

@@ -11,20 +11,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ebbing import metrics, theory
-from ebbing.matrixfile import read_matrix
+from ebbing.io.matrices import read_matrix
 from ebbing.problem import Problem
-from ebbing.simulation import Estimate, simulate, simulate_metrics, simulate_textbook
+from ebbing.simulation import MeanEstimate, simulate, simulate_metrics, simulate_textbook
 from ebbing.theory import expect, expect_grid
 
 if TYPE_CHECKING:
     from ebbing import data, learn, order, runs
+    from ebbing.io.problems import read_problem
     from ebbing.order import best_order, front, stakes, worst_order
-    from ebbing.problemfile import read_problem
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Estimate",
+    "MeanEstimate",
     "Problem",
     "best_order",
     "data",
@@ -50,7 +50,7 @@ _MODULES = ("data", "learn", "order", "runs")
 _LATER = {
     "best_order": "ebbing.order",
     "front": "ebbing.order",
-    "read_problem": "ebbing.problemfile",
+    "read_problem": "ebbing.io.problems",
     "stakes": "ebbing.order",
     "worst_order": "ebbing.order",
 }

@@ -38,7 +38,7 @@ def forgetting(matrix: ArrayLike, *, kind: Kind) -> Values:
     0.5
     """
     L = _losses("forgetting", matrix, kind, _first_and_last)
-    return (L[..., -1, :-1] - _just_learnt(L)[..., :-1]).mean(axis=-1)
+    return (L[..., -1, :-1] - _just_learned(L)[..., :-1]).mean(axis=-1)
 
 
 def forgetting_curve(matrix: ArrayLike, *, kind: Kind) -> Values:
@@ -47,8 +47,8 @@ def forgetting_curve(matrix: ArrayLike, *, kind: Kind) -> Values:
     >>> forgetting_curve([[0.25, 1, 1], [0.75, 0.5, 1], [0.5, 1.0, 0.25]], kind="error").tolist()
     [0.5, 0.375]
     """
-    L = _losses("forgetting_curve", matrix, kind, _learnt_before_last)
-    first = _just_learnt(L)
+    L = _losses("forgetting_curve", matrix, kind, _learned_before_last)
+    first = _just_learned(L)
     steps = range(2, L.shape[-1] + 1)
     return np.stack([(L[..., t, : t - 1] - first[..., : t - 1]).mean(axis=-1) for t in steps], axis=-1)
 
@@ -82,13 +82,13 @@ def backward_transfer(matrix: ArrayLike, *, kind: Kind) -> Values:
     -0.5
     """
     L = _losses("backward_transfer", matrix, kind, _first_and_last)
-    return (_just_learnt(L)[..., :-1] - L[..., -1, :-1]).mean(axis=-1)
+    return (_just_learned(L)[..., :-1] - L[..., -1, :-1]).mean(axis=-1)
 
 
 def forward_transfer(matrix: ArrayLike, scratch: ArrayLike, *, kind: Kind) -> Values:
     """fwt_t = L[t,t] - scratch_t for each task t, eq. (fwt). Negative: the tasks before t helped. Shape (..., T).
 
-    `scratch` is the error (or accuracy, as `kind` says) on each task learnt alone: (T,), or (..., T) for each matrix.
+    `scratch` is the error (or accuracy, as `kind` says) on each task learned alone: (T,), or (..., T) for each matrix.
     1. The paper reads a positive value as a benefit; in a difference of errors the negative one is.
 
     >>> forward_transfer([[0.5, 1.0], [0.75, 0.25]], [0.5, 0.75], kind="error").tolist()
@@ -99,7 +99,7 @@ def forward_transfer(matrix: ArrayLike, scratch: ArrayLike, *, kind: Kind) -> Va
     if alone.shape not in (L.shape[-1:], L.shape[:-2] + L.shape[-1:]) or np.isnan(alone).any():
         got = f"scratch has shape {alone.shape} and {np.isnan(alone).sum()} NaN"
         raise ValueError(f"{got}; give a number for each of the {L.shape[-1]} tasks")
-    return _just_learnt(L) - _SIGN[kind] * alone
+    return _just_learned(L) - _SIGN[kind] * alone
 
 
 def first_minus_last(matrix: ArrayLike, *, kind: Kind) -> Values:
@@ -109,7 +109,7 @@ def first_minus_last(matrix: ArrayLike, *, kind: Kind) -> Values:
     50.0
     """
     L = _losses("first_minus_last", matrix, kind, _first_and_last)
-    return (L[..., -1, :-1] - _just_learnt(L)[..., :-1]).mean(axis=-1)
+    return (L[..., -1, :-1] - _just_learned(L)[..., :-1]).mean(axis=-1)
 
 
 def best_minus_last(matrix: ArrayLike, *, kind: Kind) -> Values:
@@ -118,7 +118,7 @@ def best_minus_last(matrix: ArrayLike, *, kind: Kind) -> Values:
     >>> float(best_minus_last([[50, 0], [75, 75]], kind="accuracy"))
     0.0
     """
-    L = _losses("best_minus_last", matrix, kind, _learnt_before_last)
+    L = _losses("best_minus_last", matrix, kind, _learned_before_last)
     return (L[..., -1, :-1] - np.fmin.reduce(L[..., 1:, :-1], axis=-2)).mean(axis=-1)
 
 
@@ -128,12 +128,12 @@ def past_best_minus_last(matrix: ArrayLike, *, kind: Kind) -> Values:
     >>> float(past_best_minus_last([[50, 0], [75, 75]], kind="accuracy"))
     -25.0
     """
-    L = _losses("past_best_minus_last", matrix, kind, _learnt_before_last)
+    L = _losses("past_best_minus_last", matrix, kind, _learned_before_last)
     return (L[..., -1, :-1] - np.fmin.reduce(L[..., 1:-1, :-1], axis=-2)).mean(axis=-1)
 
 
 def gem_forward_transfer(matrix: ArrayLike, *, kind: Kind) -> Values:
-    """mean_{i>1} (A[i-1,i] - A[0,i]) (GEM): task i before it is learnt. Positive: earlier tasks helped.
+    """mean_{i>1} (A[i-1,i] - A[0,i]) (GEM): task i before it is learned. Positive: earlier tasks helped.
 
     >>> float(gem_forward_transfer([[50, 25], [75, 50], [50, 75]], kind="accuracy"))
     25.0
@@ -149,7 +149,7 @@ def triangle_backward_transfer(matrix: ArrayLike, *, kind: Kind) -> Values:
     >>> float(triangle_backward_transfer([[80, 0, 0], [50, 75, 0], [20, 65, 75]], kind="accuracy"))
     -33.33...
     """
-    return _mean_gain(_losses("triangle_backward_transfer", matrix, kind, _learnt_before_last))
+    return _mean_gain(_losses("triangle_backward_transfer", matrix, kind, _learned_before_last))
 
 
 def positive_backward_transfer(matrix: ArrayLike, *, kind: Kind) -> Values:
@@ -158,7 +158,7 @@ def positive_backward_transfer(matrix: ArrayLike, *, kind: Kind) -> Values:
     >>> float(positive_backward_transfer([[0.5, 0.5], [0.75, 0.5]], kind="accuracy"))
     0.25
     """
-    return np.maximum(_mean_gain(_losses("positive_backward_transfer", matrix, kind, _learnt_before_last)), 0.0)
+    return np.maximum(_mean_gain(_losses("positive_backward_transfer", matrix, kind, _learned_before_last)), 0.0)
 
 
 def remembering(matrix: ArrayLike, *, kind: Kind) -> Values:
@@ -167,7 +167,7 @@ def remembering(matrix: ArrayLike, *, kind: Kind) -> Values:
     >>> float(remembering([[0.75, 0.5], [0.5, 0.5]], kind="accuracy"))
     0.75
     """
-    L = _losses("remembering", matrix, kind, _learnt_before_last)
+    L = _losses("remembering", matrix, kind, _learned_before_last)
     if (outside := np.abs(L - _SIGN[kind] / 2) > 0.5).any():
         value = _SIGN[kind] * L[_first(outside)]
         raise ValueError(f"remembering needs fractions in [0, 1], got {value:g}: divide percentages by 100")
@@ -236,7 +236,7 @@ def _first_and_last(t: Index, i: Index, T: int) -> Mask:
     return (i < T) & ((t == i) | (t == T))
 
 
-def _learnt_before_last(t: Index, i: Index, T: int) -> Mask:
+def _learned_before_last(t: Index, i: Index, T: int) -> Mask:
     return (i < T) & (t >= i)
 
 
@@ -280,13 +280,13 @@ def _numbers(name: str, given: ArrayLike, kind: Kind) -> Values:
     return values
 
 
-def _just_learnt(L: Values) -> Values:
+def _just_learned(L: Values) -> Values:
     return np.diagonal(L[..., 1:, :], axis1=-2, axis2=-1)  # (..., T): L[i,i]
 
 
 def _mean_gain(L: Values) -> Values:
     t, i = np.tril_indices(L.shape[-1], -1)
-    return (_just_learnt(L)[..., i] - L[..., t + 1, i]).mean(axis=-1)
+    return (_just_learned(L)[..., i] - L[..., t + 1, i]).mean(axis=-1)
 
 
 def _first(mask: Mask) -> tuple[int, ...]:

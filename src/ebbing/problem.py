@@ -24,7 +24,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from ebbing.validate import (
+from ebbing._validate import (
     RELATIVE_TOLERANCE,
     Array,
     count,
@@ -45,15 +45,15 @@ PerTask = float | Sequence[float] | Array
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Problem:
-    """T linear tasks in the order in which they are learnt. Validated here once, trusted everywhere else.
+    """T linear tasks in the order in which they are learned. Validated here once, trusted everywhere else.
 
     gram: inner products of the ground truths, seen from the initial model (T, T).
     n: training samples, one number or one per task.
     p: parameters of the model.
     sigma: standard deviation of the label noise, one number or one per task.
-    unmodelled: |w_missing|^2 of the true features that the model lacks, one number or one per task. They act
+    unmodeled: |w_missing|^2 of the true features that the model lacks, one number or one per task. They act
         as noise of that variance (the paper's footnote to Assumption 1); errors stay distances in the
-        modelled features, so the error on noise-free test data is larger by `unmodelled`.
+        modeled features, so the error on noise-free test data is larger by `unmodeled`.
     names: one distinct name per task.
     gaps: squared distances between the ground truths, where they are known better than `gram` tells.
 
@@ -65,7 +65,7 @@ class Problem:
     n: npt.NDArray[np.int64]
     p: int
     sigma: Array
-    unmodelled: Array
+    unmodeled: Array
     names: tuple[str, ...]
     gaps: Array
 
@@ -76,7 +76,7 @@ class Problem:
         n: int | Sequence[int] | npt.NDArray[np.integer],
         p: int,
         sigma: PerTask = 0.0,
-        unmodelled: PerTask = 0.0,
+        unmodeled: PerTask = 0.0,
         names: Sequence[str] | None = None,
         gaps: npt.ArrayLike | None = None,
     ) -> None:
@@ -87,7 +87,7 @@ class Problem:
         if rank > p:
             raise ValueError(
                 f"p={p}: the ground truths span {rank} dimensions and do not fit into p parameters; "
-                f"use p >= {rank}, or fewer features with the rest as unmodelled energy"
+                f"use p >= {rank}, or fewer features with the rest as unmodeled energy"
             )
         names = tuple(f"task {i + 1}" for i in range(T)) if names is None else _distinct(names, T)
         self._set(
@@ -95,7 +95,7 @@ class Problem:
             n=per_task("n", counts("n", n), T),
             p=p,
             sigma=root_small_enough("sigma", non_negative("sigma", per_task("sigma", sigma, T))),
-            unmodelled=small_enough("unmodelled", non_negative("unmodelled", per_task("unmodelled", unmodelled, T))),
+            unmodeled=small_enough("unmodeled", non_negative("unmodeled", per_task("unmodeled", unmodeled, T))),
             names=names,
             gaps=_gaps_of(gram) if gaps is None else _matching_gaps(gaps, gram),
         )
@@ -145,7 +145,7 @@ class Problem:
 
     @classmethod
     def from_vectors(cls, vectors: npt.ArrayLike, *, initial: npt.ArrayLike | None = None, **settings: Any) -> Self:
-        """Ground truths as rows (T, features), learnt from the model `initial` (zero unless given).
+        """Ground truths as rows (T, features), learned from the model `initial` (zero unless given).
 
         >>> Problem.from_vectors([[3, 4], [0, 4]], initial=[0, 4], n=5, p=10).gram.tolist()
         [[9.0, 0.0], [0.0, 0.0]]
@@ -225,7 +225,7 @@ class Problem:
     @property
     def noise_variance(self) -> Array:
         """Label noise and features missing from the model: sigma_t^2 + |w_missing|^2 (T,)."""
-        return self.sigma**2 + self.unmodelled
+        return self.sigma**2 + self.unmodeled
 
     @property
     def uniform(self) -> bool:
@@ -238,7 +238,7 @@ class Problem:
         return _positive_semidefinite(self.gram)[1]
 
     def reordered(self, order: Sequence[int] | npt.NDArray[np.integer]) -> Self:
-        """The same tasks learnt in another order: `order[t]` is the index of the task learnt at place t.
+        """The same tasks learned in another order: `order[t]` is the index of the task learned at place t.
 
         >>> Problem.categories("AABB", n=50, p=100).reordered([0, 2, 1, 3]).names
         ('A1', 'B1', 'A2', 'B2')
@@ -251,18 +251,18 @@ class Problem:
             gram=self.gram[np.ix_(index, index)],
             gaps=self.gaps[np.ix_(index, index)],
             names=tuple(self.names[i] for i in index),
-            **{key: getattr(self, key)[index] for key in ("n", "sigma", "unmodelled")},
+            **{key: getattr(self, key)[index] for key in ("n", "sigma", "unmodeled")},
         )
 
     def replace(self, **changes: Any) -> Self:
-        """The same problem with another n, p, sigma, unmodelled or names.
+        """The same problem with another n, p, sigma, unmodeled or names.
 
         >>> Problem.orthogonal(T=8, n=50, p=100).replace(p=200, sigma=0.1)
         Problem(T=8, n=50, p=200, sigma=0.1)
         """
-        unknown = set(changes) - {"n", "p", "sigma", "unmodelled", "names"}
+        unknown = set(changes) - {"n", "p", "sigma", "unmodeled", "names"}
         if unknown:
-            raise ValueError(f"replace takes n, p, sigma, unmodelled and names, not {', '.join(sorted(unknown))}")
+            raise ValueError(f"replace takes n, p, sigma, unmodeled and names, not {', '.join(sorted(unknown))}")
         return type(self)(**{field.name: getattr(self, field.name) for field in fields(self)} | changes)
 
     def _copy(self, **changes: Any) -> Self:
@@ -272,7 +272,7 @@ class Problem:
         return new
 
     def __repr__(self) -> str:
-        extra = f", unmodelled={_short(self.unmodelled)}" if np.any(self.unmodelled) else ""
+        extra = f", unmodeled={_short(self.unmodeled)}" if np.any(self.unmodeled) else ""
         return f"Problem(T={self.T}, n={_short(self.n)}, p={self.p}, sigma={_short(self.sigma)}{extra})"
 
 
@@ -289,7 +289,7 @@ def _number_of_tasks(T: int) -> int:
 
 
 def _positive_semidefinite(gram: Array) -> tuple[Array, int]:
-    """The symmetrised matrix and its rank."""
+    """The symmetrized matrix and its rank."""
     gram = symmetric("gram", gram)
     eigenvalues = np.linalg.eigvalsh(gram)
     tolerance = RELATIVE_TOLERANCE * max(float(np.abs(eigenvalues).max()), np.finfo(float).tiny)

@@ -6,11 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 import command_line
-import ebbing
+import pytest
 from command_line import COMMAND, ENVIRONMENT, FLAGS, PROBLEM, SIZES, parse
+
+import ebbing
 from ebbing import expect_grid
 
 answer, run = command_line.answer, command_line.run  # fixtures

@@ -2,11 +2,11 @@
 
 import json
 
+import command_line
 import numpy as np
 import pytest
-
-import command_line
 from command_line import PROBLEM, parse
+
 from ebbing import expect, metrics
 
 answer, run = command_line.answer, command_line.run  # fixtures

@@ -52,7 +52,7 @@ def test_json_equals_the_library(distances):
 def test_problem_file_mix_and_front(tmp_path):
     file = tmp_path / "problem.toml"
     file.write_text("p = 100\nn = [50, 40, 60, 50]\nsigma = 0.1\nvectors = [[1, 0], [0, 1], [1, 1], [-1, 0.5]]\n")
-    mix = json.loads(ebbing("order", file, "--minimise", "0.3", "--json").stdout)
+    mix = json.loads(ebbing("order", file, "--objective", "0.3", "--json").stdout)
     assert mix["value"] == pytest.approx(0.3 * mix["forgetting"] + 0.7 * mix["generalization"], rel=1e-12)
     front = json.loads(ebbing("order", file, "--front", "--json").stdout)
     assert front["schema"] == "ebbing.front/1"
@@ -91,8 +91,8 @@ def test_bad_distances_are_refused(tmp_path, text, words):
     [
         (["--tasks", "categories:AABB", "-n", "50"], "-p is missing"),
         (["--tasks", "categories:AABB", "-n", "50", "-p", "51", "--noise", "0.1"], "infinite"),
-        (["--tasks", "categories:AABB", "-n", "50", "-p", "100", "--minimise", "fun"], "minimise"),
-        (["--tasks", "categories:AABB", "-n", "50", "-p", "100", "--minimise", "1.5"], "minimise"),
+        (["--tasks", "categories:AABB", "-n", "50", "-p", "100", "--objective", "fun"], "objective"),
+        (["--tasks", "categories:AABB", "-n", "50", "-p", "100", "--objective", "1.5"], "objective"),
         (["--tasks", "categories:AABB", "-n", "50", "-p", "100", "--plot", "x.gif"], ".png"),
         (["--tasks", "categories:AABB", "-n", "50", "-p", "100", "--plot", "no/such/folder/x.png"], "no folder"),
         (["--tasks", "orthogonal:1", "-n", "50", "-p", "100"], "at least two tasks"),

@@ -1,9 +1,9 @@
 """`ebbing predict` as people and programs meet it."""
 
-import numpy as np
-
 import command_line
+import numpy as np
 from command_line import FLAGS, PROBLEM, parse
+
 from ebbing import Problem, expect
 from ebbing.theory import forward_transfer
 
@@ -26,7 +26,7 @@ def test_predict_json(answer):
     e = expect(PROBLEM)
     assert content["schema"] == "ebbing.predict/1"
     assert next(iter(content)) == "schema"
-    given = {"T": 8, "gram": np.eye(8).tolist(), "n": [50] * 8, "p": 100, "sigma": [0.3] * 8, "unmodelled": [0] * 8}
+    given = {"T": 8, "gram": np.eye(8).tolist(), "n": [50] * 8, "p": 100, "sigma": [0.3] * 8, "unmodeled": [0] * 8}
     assert content["problem"] == content["problem"] | given | {"names": [f"task {i}" for i in range(1, 9)]}
     assert content["forgetting"] == {"mean": e.forgetting, "std": e.forgetting_std}
     assert content["generalization"] == {"mean": e.generalization, "std": e.generalization_std}
@@ -36,7 +36,7 @@ def test_predict_json(answer):
     assert content["errors_std"] == e.errors_std.tolist()
     transfer = forward_transfer(PROBLEM)
     assert content["forward_transfer"] == {
-        name: getattr(transfer, name).tolist() for name in ("learnt", "scratch", "difference")
+        name: getattr(transfer, name).tolist() for name in ("learned", "scratch", "difference")
     }
 
 
@@ -53,12 +53,10 @@ def test_predict_from_a_file_with_flags_on_top(answer, tmp_path):
 
 
 def test_predict_infinite_variance_and_missing_features(answer):
-    content = parse(
-        answer("predict", "--tasks", "identical:2", "-n", "50", "-p", "53", "--unmodelled", "0.5", "--json")
-    )
+    content = parse(answer("predict", "--tasks", "identical:2", "-n", "50", "-p", "53", "--unmodeled", "0.5", "--json"))
     assert content["forgetting"]["std"] == content["generalization"]["std"] == "inf"
     assert content["errors_std"][1:] == [["inf", "inf"]] * 2
-    assert content["problem"]["unmodelled"] == [0.5, 0.5]
+    assert content["problem"]["unmodeled"] == [0.5, 0.5]
 
 
 def test_predict_one_task(answer):

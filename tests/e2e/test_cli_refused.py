@@ -4,9 +4,8 @@ import json
 import subprocess
 import sys
 
-import pytest
-
 import command_line
+import pytest
 from command_line import ENVIRONMENT, SIZES
 
 run = command_line.run  # a fixture
@@ -61,12 +60,12 @@ REFUSED = [
     (("predict", *TASKS, "-n", "50", "-p", "1e17"), "from 1 to 2^53"),
     (("predict", *TASKS, "-n", "50", "-p", "100,200"), "p = [100.0, 200.0]: give a whole number"),
     (("predict", *TASKS, "-n", "50", "-p", "51", "--noise", "0.3"), "the expectation is infinite when |p - n| <= 1"),
-    (("predict", *TASKS, "-n", "50", "-p", "50", "--unmodelled", "0.3"), "the expectation is infinite"),
+    (("predict", *TASKS, "-n", "50", "-p", "50", "--unmodeled", "0.3"), "the expectation is infinite"),
     (("predict", *GIVEN, "--noise", "-1"), "sigma=-1: must not be negative"),
     (("predict", *GIVEN, "--noise", "inf"), "sigma = inf: every entry must be finite"),
     (("predict", *GIVEN, "--noise", "nan"), "sigma = nan: every entry must be finite"),
     (("predict", *GIVEN, "--noise", "1e200"), "sigma"),
-    (("predict", *GIVEN, "--unmodelled", "-1"), "unmodelled=-1: must not be negative"),
+    (("predict", *GIVEN, "--unmodeled", "-1"), "unmodeled=-1: must not be negative"),
     # predict: files
     (("predict", "ok.toml", *TASKS), "--tasks"),
     (("predict", "ok.toml", "-p", "3"), "span 8 dimensions"),
@@ -108,7 +107,7 @@ REFUSED = [
 
 USAGE = [
     (("forget",), "No such command 'forget'"),
-    (("predict", *GIVEN, "--colour"), "--colour"),
+    (("predict", *GIVEN, "--color"), "--color"),
     (("predict", *GIVEN, "--noise"), "--noise"),
     (("predict", "ok.toml", "ok.toml"), "unexpected extra argument"),
     (("simulate", *GIVEN, "--runs", "many"), "--runs"),
@@ -121,7 +120,7 @@ USAGE = [
 # One interpreter with the command loaded; every call runs in a fork of it, as it would alone.
 FORKS = """
 import json, os, sys, tempfile
-import ebbing.cli, ebbing.matrixfile, ebbing.printing, ebbing.problemfile, ebbing.progress
+import ebbing.cli, ebbing.io.matrices, ebbing.printing, ebbing.io.problems, ebbing._progress
 
 for arguments in json.load(sys.stdin):
     out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()

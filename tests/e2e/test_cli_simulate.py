@@ -5,40 +5,40 @@ import os
 import pty
 import subprocess
 
+import command_line
 import numpy as np
 import pytest
-
-import command_line
 from command_line import COMMAND, ENVIRONMENT, FLAGS, PROBLEM, parse
+
 from ebbing import expect, simulate_metrics
-from ebbing.simulation import Estimate
+from ebbing.simulation import MeanEstimate
 
 answer, run = command_line.answer, command_line.run  # fixtures
 
 
 def test_simulate_json(answer):
     content = parse(answer("simulate", *FLAGS, "--runs", "200", "--seed", "7", "--json"))
-    sample, e = simulate_metrics(PROBLEM, 200, 7), expect(PROBLEM)
+    task_data, e = simulate_metrics(PROBLEM, 200, 7), expect(PROBLEM)
     assert content["schema"] == "ebbing.simulate/1"
     assert (content["runs"], content["seed"]) == (200, 7)
     for name in ("forgetting", "generalization"):
-        estimate = Estimate.of(getattr(sample, name))
+        estimate = MeanEstimate.of(getattr(task_data, name))
         z = (estimate.mean - getattr(e, name)) / estimate.standard_error
         assert content[name] == vars(estimate) | {
             "theory": getattr(e, name),
             "theory_std": getattr(e, f"{name}_std"),
             "z": pytest.approx(z, rel=1e-12),
         }
-    assert content["mean_errors"] == sample.mean_errors.tolist()
+    assert content["mean_errors"] == task_data.mean_errors.tolist()
 
 
 def test_simulate_table(answer):
     text = answer("simulate", *FLAGS)
-    sample = simulate_metrics(PROBLEM, 300, 0)
+    task_data = simulate_metrics(PROBLEM, 300, 0)
     assert text.splitlines()[0].endswith("; 300 runs")
-    for number in (sample.forgetting.mean(), expect(PROBLEM).forgetting, sample.generalization.mean()):
+    for number in (task_data.forgetting.mean(), expect(PROBLEM).forgetting, task_data.generalization.mean()):
         assert f"{number:.6g}" in text
-    assert f"{Estimate.of(sample.forgetting).standard_error:.2g}" in text
+    assert f"{MeanEstimate.of(task_data.forgetting).standard_error:.2g}" in text
 
 
 def test_simulate_is_reproducible(answer):

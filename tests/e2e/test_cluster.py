@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 import torch
 
-from ebbing.learn import FiveLayers, Lesson, OwnTasks, Sample, Sgd, Training, lessons, tree
-from ebbing.runs import Store, execute, pools
+from ebbing.learn import CustomTasks, Experiment, FiveLayers, Occurrence, Sgd, TaskData, occurrences, prefix_tree
+from ebbing.runs import Store, _pools, execute
 
-HERE = Path(__file__).parent
+LOCAL = Path(__file__).parent
 PATIENCE = 120  # seconds; nothing here takes a tenth of it
 
 
@@ -30,17 +30,17 @@ class Toy:
 
     identity: str = "toy"
 
-    def sample(self, lesson: Lesson, seed: int) -> Sample:
+    def load(self, occurrence: Occurrence, seed: int) -> TaskData:
         folder = os.environ.get("STOP_WHEN_TOLD_IN")
         if folder and Path(folder, "stop").exists():
             Path(folder, "stopped").touch()
             time.sleep(PATIENCE)
-        if lesson.task == "impossible":
+        if occurrence.task == "impossible":
             raise ValueError("no such task: impossible")
-        random = np.random.default_rng([seed, *lesson.task.encode(), lesson.occurrence])
+        random = np.random.default_rng([seed, *occurrence.task.encode(), occurrence.index])
         images = torch.from_numpy(random.random((2, 20, 1, 28, 28), np.float32))
         labels = torch.from_numpy(random.integers(0, 2, (2, 20, 1)).astype(np.float32))
-        return Sample(images[0], labels[0], images[1], labels[1])
+        return TaskData(images[0], labels[0], images[1], labels[1])
 
 
 @pytest.fixture(autouse=True)
@@ -50,9 +50,9 @@ def _importable(monkeypatch):
     monkeypatch.setattr(Toy, "__module__", "test_cluster")
 
 
-TRAINING = Training(Toy(), FiveLayers(widths=(2, 3, 4, 5)), Sgd(epochs=2, batch_size=8))
+TRAINING = Experiment(Toy(), FiveLayers(widths=(2, 3, 4, 5)), Sgd(epochs=2, batch_size=8))
 SEQUENCES = [("a", "b", "a"), ("a", "b", "c"), ("a", "c"), ("b", "a"), ("b", "b"), ("c", "c", "a")]
-NODES = [node for seed in range(2) for node in tree(SEQUENCES, seed)]
+NODES = [node for seed in range(2) for node in prefix_tree(SEQUENCES, seed)]
 
 
 @contextmanager
@@ -63,7 +63,7 @@ def dask(what, *arguments, folder, **environment):
     with log.open("wb") as said:
         process = subprocess.Popen(
             command,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])} | environment,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join([str(LOCAL), *sys.path])} | environment,
             cwd=folder,
             stdout=said,
             stderr=subprocess.STDOUT,
@@ -153,16 +153,16 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bits(whole, tmp_path, monk
 
         # The cluster goes on: an error in a worker is the caller's, and what was done before it is kept.
         with pytest.raises(ValueError, match="no such task: impossible"):
-            execute(TRAINING, [*tree([("d",)], 0), *tree([("impossible",)], 1)], store, cluster=address)
-        nodes = tree([("d", "e")], 0)
+            execute(TRAINING, [*prefix_tree([("d",)], 0), *prefix_tree([("impossible",)], 1)], store, cluster=address)
+        nodes = prefix_tree([("d", "e")], 0)
         errors, _ = execute(TRAINING, nodes, store, cluster=address)
         assert execute(TRAINING, nodes, Store(tmp_path / "alone"))[0] == errors
-        assert set(errors) == {(0, lessons("de")[:t]) for t in range(3)}
+        assert set(errors) == {(0, occurrences("de")[:t]) for t in range(3)}
 
 
 def test_a_worker_with_several_threads_gives_the_same_bits(whole, tmp_path):
     """As Dask starts them by default. One seed: see the initial networks of several in unit/test_five_layers.py."""
-    nodes, store = tree(SEQUENCES, seed=1), Store(tmp_path / "runs")
+    nodes, store = prefix_tree(SEQUENCES, seed=1), Store(tmp_path / "runs")
     with cluster(tmp_path, {}, threads=4) as (address, _):
         errors, fits = execute(TRAINING, nodes, store, cluster=address)
         assert_own_data_travels(address, tmp_path)
@@ -177,17 +177,17 @@ def assert_own_data_travels(address, folder):
     images = torch.rand(4000, 1, 28, 28, generator=torch.Generator().manual_seed(0))
     labels = (images.mean(dim=(1, 2, 3)) > 0.5).float()[:, None]
     data = {"mine": (images, labels)}
-    tasks = OwnTasks(train=data, test={"mine": (images[:20], labels[:20])}, train_images=20)
+    tasks = CustomTasks(train=data, test={"mine": (images[:20], labels[:20])}, train_images=20)
     assert images.nbytes > 12e6
-    training, nodes = Training(tasks, TRAINING.architecture, TRAINING.method), tree([("mine", "mine")], 0)
-    there = execute(training, nodes, Store(folder / "there"), cluster=address)
-    assert there == execute(training, nodes, Store(folder / "here"))
+    experiment, nodes = Experiment(tasks, TRAINING.architecture, TRAINING.method), prefix_tree([("mine", "mine")], 0)
+    there = execute(experiment, nodes, Store(folder / "there"), cluster=address)
+    assert there == execute(experiment, nodes, Store(folder / "here"))
     assert files(Store(folder / "there")) == files(Store(folder / "here"))
 
 
 def test_a_scheduler_without_workers_is_waited_for_and_told_of_once(whole, tmp_path, monkeypatch):
-    monkeypatch.setattr(pools, "PATIENCE", 0.2)
-    nodes, store = tree(SEQUENCES, seed=0), Store(tmp_path / "runs")
+    monkeypatch.setattr(_pools, "PATIENCE", 0.2)
+    nodes, store = prefix_tree(SEQUENCES, seed=0), Store(tmp_path / "runs")
     with ExitStack() as stack:
         address, _ = stack.enter_context(scheduler(tmp_path))
         caught = stack.enter_context(pytest.warns(UserWarning, match="no workers"))
@@ -229,7 +229,7 @@ def reported(folder, *arguments):
     program = "import sys, test_cluster; test_cluster.report_error(*sys.argv[1:])"
     return subprocess.run(
         [sys.executable, "-c", program, *arguments],
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(LOCAL), *sys.path])},
         cwd=folder,
         capture_output=True,
         text=True,

@@ -19,7 +19,7 @@ def test_mnist_is_mnist():
     test = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
     assert np.bincount(mnist.train_labels).tolist() == train
     assert np.bincount(mnist.test_labels).tolist() == test
-    assert round(mnist.train_images.mean() / 255, 4) == 0.1307  # the constants that everyone normalises with
+    assert round(mnist.train_images.mean() / 255, 4) == 0.1307  # the constants that everyone normalizes with
     assert round(mnist.train_images.std() / 255, 4) == 0.3081
     assert mnist.train_labels[:5].tolist() == [5, 0, 4, 1, 9]
 
@@ -45,6 +45,6 @@ def test_cifar_is_cifar():
         assert images.shape == (100 * each, 32, 32, 3)
         assert (images.dtype, labels.dtype) == (np.dtype(np.uint8), np.dtype(np.uint8))
         assert labels.tolist() == sorted(list(range(100)) * each)
-    scaled = [cifar.train_images[..., colour] / np.float64(255) for colour in range(3)]
+    scaled = [cifar.train_images[..., color] / np.float64(255) for color in range(3)]
     np.testing.assert_allclose([x.mean() for x in scaled], [0.5070751592, 0.4865488733, 0.4409178433], atol=1e-9)
     np.testing.assert_allclose([x.std() for x in scaled], [0.2673342859, 0.2564384629, 0.2761504713], atol=1e-9)

@@ -6,11 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import command_line
 import numpy as np
 import pytest
 
-import command_line
-from ebbing.learn import FiveLayers, OwnTasks, Sgd, Training, tree
+from ebbing.learn import CustomTasks, Experiment, FiveLayers, Sgd, prefix_tree
 from ebbing.runs import Store, execute
 
 COMMAND = Path(sys.executable).with_name("ebbing")
@@ -18,8 +18,8 @@ ENVIRONMENT = {key: os.environ[key] for key in os.environ if key not in ("COLUMN
 
 RANDOM = np.random.default_rng(0)
 DATA = {name: (RANDOM.random((6, 1, 28, 28)), RANDOM.integers(0, 2, (6, 1)).astype(float)) for name in ("x", "y")}
-TRAINING = Training(OwnTasks(DATA, DATA), FiveLayers(widths=(2, 3, 4, 5)), Sgd(epochs=1))
-NODES = [node for seed in (0, 1) for node in tree([("x", "y"), ("y",)], seed)]
+TRAINING = Experiment(CustomTasks(DATA, DATA), FiveLayers(widths=(2, 3, 4, 5)), Sgd(epochs=1))
+NODES = [node for seed in (0, 1) for node in prefix_tree([("x", "y"), ("y",)], seed)]
 
 
 @pytest.fixture

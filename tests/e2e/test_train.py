@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ebbing.learn import Lesson, preset
-from ebbing.learn.presets import stream_named
+from ebbing.learn import Occurrence, preset
+from ebbing.learn.presets import stream_by_name
 
 COMMAND = Path(sys.executable).with_name("ebbing")
 SMALL = ("--stream", "smnist", "--tasks", "3", "--images", "600", "--epochs", "2")
@@ -40,7 +40,7 @@ def test_learn_look_and_ask_again(tmp_path):
     status, out, err = run(tmp_path, *SMALL, "--method", "trgp+")
     assert (status, err) == (0, "")  # quiet when not on a terminal
     assert "average accuracy ACC" in out
-    assert "3 of 3 tasks learnt now" in out
+    assert "3 of 3 tasks learned now" in out
     kept = files(tmp_path)
 
     status, out, err = run(tmp_path, *SMALL, "--method", "trgp+", "--json")
@@ -105,14 +105,14 @@ def test_the_learner_can_be_saved_and_taken_up_in_python(tmp_path, finished):
     assert status == 0
     content = json.loads(out)
     assert content["trained"] == (0 if finished else 3)
-    training = preset(stream_named("smnist", tasks=3, train_images=600), "trgp", epochs=2)
-    learner = training.method.start(training.architecture.build(5))  # type: ignore[attr-defined]
+    experiment = preset(stream_by_name("smnist", tasks=3, train_images=600), "trgp", epochs=2)
+    learner = experiment.method.start(experiment.architecture.build(5))  # type: ignore[attr-defined]
     learner.load(tmp_path / "learner.safetensors")
     assert learner.tasks == ["0", "1", "2"]
     assert {name for found in learner.trusted for names in found.values() for name in names} <= {"0", "1"}
     for task, accuracy in zip(learner.tasks, content["accuracies"][-1], strict=True):
-        sample = training.tasks.sample(Lesson(task, 0), seed=0)
-        assert learner.accuracy(task, sample) == pytest.approx(accuracy)
+        task_data = experiment.tasks.load(Occurrence(task, 0), seed=0)
+        assert learner.accuracy(task, task_data) == pytest.approx(accuracy)
 
 
 @pytest.mark.parametrize(
@@ -127,8 +127,11 @@ def test_the_learner_can_be_saved_and_taken_up_in_python(tmp_path, finished):
         (("--seed", "-1"), "seed=-1"),
         (("--method", "gpm", "--as-published"), "only TRGP and TRGP+ depart"),
         (("--epochs", "0"), "epochs=0"),
-        (("--begins", "latest"), "begins for method 'trgp+': only trgp-free has a choice of where a task begins"),
-        (("--method", "trgp-free", "--begins", "end"), "begins='end': give one of shared, latest"),
+        (
+            ("--start-from", "latest"),
+            "start_from for method 'trgp+': only trgp-free has a choice of where a task begins",
+        ),
+        (("--method", "trgp-free", "--start-from", "end"), "start_from='end': give one of shared, latest"),
     ],
 )
 def test_bad_settings_are_refused_in_one_line(tmp_path, arguments, complaint):

@@ -7,7 +7,7 @@ import pytest
 
 from ebbing import simulation, theory
 from ebbing.paper import claims
-from ebbing.theory import rates
+from ebbing.theory import _rates
 
 
 @pytest.mark.parametrize("name", claims.CLAIMS)
@@ -28,37 +28,41 @@ def test_every_claim_says_where_it_stands_and_what_was_run():
 
 def wrong_noise(monkeypatch):
     """The appendix's n s^2 / (p-n+1), an erratum, instead of n s^2 / (p-n-1)."""
-    right = rates.Rates.of_counts.__func__
+    right = _rates.Rates.of_counts.__func__
 
     def wrong(cls, n, p, variance):
         result = right(cls, n, p, variance)
         factor = np.where(n < p, (p - n - 1) / (p - n + 1), 1.0)
-        return dataclasses.replace(result, noise=result.noise * factor, level=result.level * factor)
+        return dataclasses.replace(
+            result, noise_error=result.noise_error * factor, noise_floor=result.noise_floor * factor
+        )
 
-    monkeypatch.setattr(rates.Rates, "of_counts", classmethod(wrong))
+    monkeypatch.setattr(_rates.Rates, "of_counts", classmethod(wrong))
 
 
 def wrong_ratio(monkeypatch):
     """r off by one sample."""
-    right = rates.Rates.of_counts.__func__
-    monkeypatch.setattr(rates.Rates, "of_counts", classmethod(lambda cls, n, p, v: right(cls, n + 1, p, v)))
+    right = _rates.Rates.of_counts.__func__
+    monkeypatch.setattr(_rates.Rates, "of_counts", classmethod(lambda cls, n, p, v: right(cls, n + 1, p, v)))
 
 
 def wrong_underparameterized_noise(monkeypatch):
-    right = rates.Rates.of_counts.__func__
+    right = _rates.Rates.of_counts.__func__
 
     def wrong(cls, n, p, variance):
         result = right(cls, n, p, variance)
         factor = np.where(n >= p, 1.05, 1.0)
-        return dataclasses.replace(result, noise=result.noise * factor, level=result.level * factor)
+        return dataclasses.replace(
+            result, noise_error=result.noise_error * factor, noise_floor=result.noise_floor * factor
+        )
 
-    monkeypatch.setattr(rates.Rates, "of_counts", classmethod(wrong))
+    monkeypatch.setattr(_rates.Rates, "of_counts", classmethod(wrong))
 
 
 def wrong_update(monkeypatch):
     """The smallest solution instead of the nearest one."""
-    right = simulation.learn_task
-    monkeypatch.setattr(claims.foundations, "learn_task", lambda w, X, y: right(np.zeros_like(w), X, y))
+    right = simulation.solve_task
+    monkeypatch.setattr(claims.foundations, "solve_task", lambda w, X, y: right(np.zeros_like(w), X, y))
 
 
 def wrong_coefficient(monkeypatch):
@@ -85,7 +89,7 @@ def ignored_missing_features(monkeypatch):
         ("theorem_1", wrong_ratio),
         ("theorem_2", wrong_underparameterized_noise),
         ("corollary_two_tasks", wrong_ratio),
-        ("unmodelled_features", ignored_missing_features),
+        ("unmodeled_features", ignored_missing_features),
         ("negative_forgetting", wrong_noise),
         ("forward_transfer", wrong_noise),
         ("golden_ratio", wrong_coefficient),

@@ -6,12 +6,12 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from ebbing.order.categories import orders
-from ebbing.order.one_vs_many import best_places, generalization_places
-from ebbing.order.polynomials import difference, sign_at
-from ebbing.paper.tables import TWO_CATEGORIES
+from ebbing.paper.order_tables import TWO_CATEGORIES
+from ebbing.paper.proofs.categories import orders
+from ebbing.paper.proofs.one_versus_many import best_places, generalization_places
+from ebbing.paper.proofs.polynomials import difference, sign_at
 from ebbing.problem import Problem
-from ebbing.simulation import learn_task, simulate
+from ebbing.simulation import simulate, solve_task
 from ebbing.theory import (
     coefficients,
     descent_floor,
@@ -23,7 +23,7 @@ from ebbing.theory import (
 
 
 def test_erratum_1_alpha_of_order1():
-    """alpha = sqrt(r^T / (T-2-(T-3) r)) minimises ((1-r)(T-2) + r) alpha + r^T / alpha; the printed one does not."""
+    """alpha = sqrt(r^T / (T-2-(T-3) r)) minimizes ((1-r)(T-2) + r) alpha + r^T / alpha; the printed one does not."""
     for T in (6, 8, 12):
         for r in (0.1, 0.5, 0.7):
             slope = lambda alpha, T=T, r=r: (1 - r) * (T - 2) + r - r**T / alpha**2  # noqa: E731
@@ -51,16 +51,16 @@ def test_erratum_3_noise_of_forward_transfer():
     r, t = 1 - n / p, np.arange(1, T + 1)
     gaps = np.array([sum(n / p * r ** (k - i) * problem.gaps[i - 1, k - 1] for i in range(1, k + 1)) for k in t])
     without = r**t * problem.start + gaps
-    level = p * s2 / (p - n - 1)
-    learnt = forward_transfer(problem).learnt
-    assert without + level * (1 - r**t) == pytest.approx(learnt, rel=1e-14)
-    assert np.all(without + level - learnt > 0.01)
+    noise_floor = p * s2 / (p - n - 1)
+    learned = forward_transfer(problem).learned
+    assert without + noise_floor * (1 - r**t) == pytest.approx(learned, rel=1e-14)
+    assert np.all(without + noise_floor - learned > 0.01)
 
 
 def test_erratum_4_sign_of_forward_transfer():
     problem = Problem.identical(T=2, n=50, p=100)
     transfer = forward_transfer(problem)
-    assert transfer.learnt[1] < transfer.scratch[1]  # the second task is learnt better after the first
+    assert transfer.learned[1] < transfer.scratch[1]  # the second task is learned better after the first
     assert transfer.difference[1] < 0  # yet the paper calls positive values a benefit
 
 
@@ -84,7 +84,7 @@ def test_erratum_7_underparameterized_means_many_samples():
     rng = np.random.default_rng(1)
     for n, unique in ((12, True), (30, True), (11, False)):
         X, y = rng.standard_normal((1, n, 12)), rng.standard_normal((1, n))
-        ends = [learn_task(start, X, y) for start in (np.zeros((1, 12)), np.ones((1, 12)))]
+        ends = [solve_task(start, X, y) for start in (np.zeros((1, 12)), np.ones((1, 12)))]
         assert (np.abs(ends[0] - ends[1]).max() < 1e-9) == unique
 
 

@@ -10,10 +10,10 @@ from fractions import Fraction
 
 import pytest
 
-from ebbing.order import categories, one_vs_many
-from ebbing.order.categories import best_orders, orders, prove_alternating
-from ebbing.order.polynomials import Poly, difference, forgetting_polynomial, prove_positive, signs, subtract
-from ebbing.paper import tables
+from ebbing.paper import order_tables
+from ebbing.paper.proofs import categories, one_versus_many
+from ebbing.paper.proofs.categories import best_orders, orders, prove_alternating
+from ebbing.paper.proofs.polynomials import Poly, difference, forgetting_polynomial, prove_positive, signs, subtract
 
 RATIOS = [Fraction(1, 50), Fraction(1, 7), Fraction(1, 3), Fraction(3, 5), Fraction(7, 9), Fraction(19, 20)]
 
@@ -36,14 +36,14 @@ def value(p: Poly, x: Fraction) -> Fraction:
 
 
 @pytest.fixture(scope="module")
-def result() -> tables.Result:
-    return tables.run()
+def result() -> order_tables.Result:
+    return order_tables.run()
 
 
 # --- the two tables -----------------------------------------------------------------------------------------------
 
 
-def check_row(row: tables.Row, reference: str) -> None:
+def check_row(row: order_tables.Row, reference: str) -> None:
     assert row.equal, (row.text, row.printed)
     assert row.text == row.printed.replace(r"\left", "").replace(r"\right", "").replace("{", "").replace("}", "")
     assert row.verdict == ("zero" if row.index == 1 else "positive")
@@ -69,9 +69,9 @@ def test_tables_list_every_effective_order_once(result, name, counts):
 
 
 def test_a_wrong_printed_row_is_reported():
-    order, printed = tables.TWO_CATEGORIES[5]
-    wrong = (tables.TWO_CATEGORIES[0], (order, printed.replace("+2r^{2}", "-2r^{2}")))
-    assert [row.equal for row in tables._table(wrong)] == [True, False]
+    order, printed = order_tables.TWO_CATEGORIES[5]
+    wrong = (order_tables.TWO_CATEGORIES[0], (order, printed.replace("+2r^{2}", "-2r^{2}")))
+    assert [row.equal for row in order_tables._table(wrong)] == [True, False]
 
 
 @pytest.mark.parametrize("power", [1, 2, 3, 4, 5])
@@ -181,7 +181,7 @@ def special(T: int, place: int) -> str:
 @pytest.mark.parametrize("T", range(2, 13))
 def test_proposition_order1_closed_form(T):
     for i in range(1, T + 1):
-        assert one_vs_many.closed_form(T, i) == forgetting_polynomial(special(T, i))
+        assert one_versus_many.closed_form(T, i) == forgetting_polynomial(special(T, i))
         for r in RATIOS:  # the last display of the proof, before division by 1 - r
             shown = (1 - r) * (T - 2) * r ** (T - i) + (r ** (T - i) - 1) * (1 - r ** (i - 1)) * r + (1 - r)
             assert shown == (T - 1) * F2(special(T, i), r)
@@ -193,18 +193,18 @@ def test_proposition_order1_best_place_equals_brute_force(T):
     for r in [Fraction(k, 60) for k in range(1, 60)]:
         values = [F2(special(T, i), r) for i in range(1, T + 1)]
         best = tuple(i for i, v in enumerate(values, 1) if v == min(values))
-        assert one_vs_many.best_places(T, r) == best
+        assert one_versus_many.best_places(T, r) == best
         assert best[-1] <= last  # non-increasing with r: non-decreasing with n/p
         last = best[-1]
         if T >= 4:
             assert 2 <= best[0] <= best[-1] <= T / 2
-            assert abs(one_vs_many.best_real_place(T, float(r)) - best[0]) < 0.5 + 1e-9
+            assert abs(one_versus_many.best_real_place(T, float(r)) - best[0]) < 0.5 + 1e-9
 
 
 @pytest.mark.parametrize("T", range(4, 12))
 def test_proposition_order1_breakpoints_equal_the_envelope_of_all_orders(T):
     pieces = best_orders((1, T - 1))
-    changes = one_vs_many.breakpoints(T)
+    changes = one_versus_many.breakpoints(T)
     assert [piece.orders for piece in reversed(pieces)] == [(special(T, i),) for i in range(2, T // 2 + 1)]
     for piece, rho in zip(pieces[1:], reversed(changes), strict=True):
         assert piece.left is not None
@@ -212,17 +212,17 @@ def test_proposition_order1_breakpoints_equal_the_envelope_of_all_orders(T):
 
 
 def test_proposition_order1_known_breakpoints():
-    assert [str(x) for x in one_vs_many.breakpoints(6)] == ["1/3"]
-    assert [round(float(x), 2) for x in one_vs_many.breakpoints(8)] == [0.78, 0.2]
-    assert [round(float(x), 3) for x in one_vs_many.breakpoints(10)] == [0.897, 0.672, 0.143]
-    assert [one_vs_many.proposition1(T).places for T in (4, 5, 7, 12)] == [(2,), (2,), (2, 3), (2, 3, 4, 5, 6)]
-    assert all(str(one_vs_many.breakpoints(T)[-1]) == f"1/{T - 3}" for T in range(6, 20, 2))
+    assert [str(x) for x in one_versus_many.breakpoints(6)] == ["1/3"]
+    assert [round(float(x), 2) for x in one_versus_many.breakpoints(8)] == [0.78, 0.2]
+    assert [round(float(x), 3) for x in one_versus_many.breakpoints(10)] == [0.897, 0.672, 0.143]
+    assert [one_versus_many.proposition1(T).places for T in (4, 5, 7, 12)] == [(2,), (2,), (2, 3), (2, 3, 4, 5, 6)]
+    assert all(str(one_versus_many.breakpoints(T)[-1]) == f"1/{T - 3}" for T in range(6, 20, 2))
 
 
 @pytest.mark.parametrize("T", [2, 3])
 def test_proposition_order1_range_is_empty_below_T4(T):
-    assert one_vs_many.closed_form(T, 1) == one_vs_many.closed_form(T, 2)  # a tie at every r
-    assert not one_vs_many.proposition1(T).every_place
+    assert one_versus_many.closed_form(T, 1) == one_versus_many.closed_form(T, 2)  # a tie at every r
+    assert not one_versus_many.proposition1(T).every_place
 
 
 def test_erratum_alpha_of_proposition_order1():
@@ -234,7 +234,7 @@ def test_erratum_alpha_of_proposition_order1():
     right, printed = (math.sqrt(r**T / (T - 2 - k * r)) for k in (T - 3, T - 1))
     assert abs(slope(right)) < 1e-12
     assert abs(slope(printed)) > 0.1
-    assert one_vs_many.best_real_place(T, r) == pytest.approx(T - math.log(right) / math.log(r))
+    assert one_versus_many.best_real_place(T, r) == pytest.approx(T - math.log(right) / math.log(r))
 
 
 # --- forgetting against generalization ----------------------------------------------------------------------------
@@ -242,15 +242,15 @@ def test_erratum_alpha_of_proposition_order1():
 
 @pytest.mark.parametrize("T", range(4, 13))
 def test_special_case_I_optimal_orders_for_F_and_G_differ(T):
-    assert one_vs_many.generalization_places(T) == (1,)
+    assert one_versus_many.generalization_places(T) == (1,)
     for r in RATIOS:
         G2 = [r ** (T - i) * (T - 1) + sum(r ** (T - k) for k in range(1, T + 1) if k != i) for i in range(1, T + 1)]
         assert min(range(T), key=G2.__getitem__) == 0
-    assert one_vs_many.proposition1(T).differs
+    assert one_versus_many.proposition1(T).differs
 
 
 def test_special_case_I_does_not_differ_for_three_tasks():
-    assert not one_vs_many.proposition1(3).differs
+    assert not one_versus_many.proposition1(3).differs
 
 
 def test_special_cases_II_and_III_every_order_has_the_same_G(result):
@@ -280,7 +280,7 @@ def test_unequal_counts_counterexamples():
     ((left, right),) = worse.certificate.negative
     assert left is None
     assert str(right) == "1/2"
-    assert [p.orders for p in best_orders((3, 1, 1))] == [("ABCAA",)]  # beats ABACA, which has no equal neighbours
+    assert [p.orders for p in best_orders((3, 1, 1))] == [("ABCAA",)]  # beats ABACA, which has no equal neighbors
 
 
 # --- the module of the tables -------------------------------------------------------------------------------------
@@ -293,31 +293,35 @@ def test_statements(result):
 
 
 def test_renderings_agree(result):
-    data, sheets, page = json.loads(tables.to_json(result)), tables.to_csv(result), tables.to_text(result)
-    for name in tables.TABLES:
+    data, sheets, page = (
+        json.loads(order_tables.to_json(result)),
+        order_tables.to_csv(result),
+        order_tables.to_text(result),
+    )
+    for name in order_tables.TABLES:
         rows = list(csv.DictReader(io.StringIO(sheets[name])))
         assert len(rows) == len(getattr(result, name)) == len(data[name])
-        assert tables.TABLES[name] in page
+        assert order_tables.TABLES[name] in page
     assert "r(1-2r+2r^2-2r^3+r^4)" in page
-    assert tables.to_json(result) == tables.to_json(tables.run())
+    assert order_tables.to_json(result) == order_tables.to_json(order_tables.run())
 
 
 @pytest.mark.parametrize(
     ("p", "shown"), [((), "0"), ((0, 1), "r"), ((0, 0, -3), "-3r^2"), ((1,), "1"), ((-1, 1), "-1+r")]
 )
 def test_text_of_small_polynomials(p, shown):
-    assert tables.text(p) == shown
+    assert order_tables.text(p) == shown
 
 
 def test_settings_are_checked():
     with pytest.raises(ValueError, match="special_up_to=3"):
-        tables.Config(special_up_to=3)
+        order_tables.Config(special_up_to=3)
     with pytest.raises(ValueError, match="30 tasks"):
-        tables.Config(equal_up_to=40)
+        order_tables.Config(equal_up_to=40)
 
 
 @pytest.mark.parametrize(("T", "r"), [(6, 0), (6, 1), (6, 1.5)])
 def test_bad_ratio_is_refused(T, r):
     with pytest.raises(ValueError, match="r=") as error:
-        one_vs_many.best_places(T, r)
+        one_versus_many.best_places(T, r)
     assert "between 0 and 1" in str(error.value)

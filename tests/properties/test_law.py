@@ -14,9 +14,8 @@ from scipy.spatial.distance import cdist
 from scipy.special import ndtri
 from scipy.stats import ks_2samp, norm, pearson3, rankdata
 
-from ebbing import simulation
 from ebbing.problem import Problem
-from ebbing.simulation import simulate, simulate_textbook
+from ebbing.simulation import exact_law, simulate, simulate_textbook
 from ebbing.theory import expect
 
 ALPHA = 1e-4
@@ -40,8 +39,8 @@ PROBLEMS = {
     "larger": problem(3, 3, n=20, p=60, sigma=0.5),
     "all n about p": problem(5, 3, n=[6, 7, 8, 9, 10], p=8, sigma=0.5),
     "n and sigma mixed": problem(4, 3, n=[1, 15, 3, 7], p=8, sigma=[0.5, 0, 2, 0.1]),
-    "features missing": problem(3, 2, n=[3, 3, 9], p=7, sigma=[0, 0.3, 0.3], unmodelled=[0.5, 0, 1]),
-    "already learnt": Problem(gram=[[0, 0, 0], [0, 1, 0.5], [0, 0.5, 2]], n=3, p=7, sigma=0.5),
+    "features missing": problem(3, 2, n=[3, 3, 9], p=7, sigma=[0, 0.3, 0.3], unmodeled=[0.5, 0, 1]),
+    "already learned": Problem(gram=[[0, 0, 0], [0, 1, 0.5], [0, 0.5, 2]], n=3, p=7, sigma=0.5),
     "the same task": Problem.identical(T=3, n=4, p=6, sigma=0.3),
     "no ground truth": Problem(gram=np.zeros((3, 3)), n=[2, 3, 9], p=5, sigma=0.5),
     "p = 1": problem(3, 1, n=[1, 4, 2], p=1, sigma=[0.5, 1, 0.5]),
@@ -141,14 +140,14 @@ def test_p_values_are_spread_out_when_the_laws_are_the_same():
 
 def with_shapes(monkeypatch, change):
     """The sampler with other degrees of freedom; `change` edits (T, 5) halves of them in place."""
-    true = simulation._gamma_shapes
+    true = exact_law._gamma_shapes
 
     def wrong(problem, not_kept):
         shapes = true(problem, not_kept).copy()
         change(shapes, problem)
         return shapes
 
-    monkeypatch.setattr(simulation, "_gamma_shapes", wrong)
+    monkeypatch.setattr(exact_law, "_gamma_shapes", wrong)
 
 
 def beta_with_p_instead_of_p_minus_n(shapes, problem):
@@ -204,7 +203,7 @@ def test_noise_ten_percent_too_large_is_rejected(name):
 
 @pytest.mark.parametrize("name", ["features missing"])
 def test_features_left_out_of_account_are_rejected(name):
-    assert p_value(PROBLEMS[name], textbook(name), exact(PROBLEMS[name].replace(unmodelled=0))) < ALPHA
+    assert p_value(PROBLEMS[name], textbook(name), exact(PROBLEMS[name].replace(unmodeled=0))) < ALPHA
 
 
 @pytest.mark.parametrize("name", ["overparameterized", "p = 6 = k"])
@@ -251,7 +250,7 @@ def recipe(problem: Problem, runs, seed, *, noise_in_row_space=True):
     """
     rng, p = np.random.default_rng(seed), problem.p
     truths = np.zeros((problem.T, p))
-    truths[:, : problem.rank] = simulation._ground_truths(problem)
+    truths[:, : problem.rank] = exact_law.ground_truths(problem)
     w = np.zeros((runs, p))
     errors = [np.tile(problem.start, (runs, 1))]
     for t in range(problem.T):
@@ -297,7 +296,7 @@ RUNS_MOMENTS = 20_000
 MOMENTS = {
     "overparameterized": problem(4, 4, n=10, p=40, sigma=0.7),
     "underparameterized": problem(4, 4, n=40, p=15, sigma=0.7),
-    "mixed": problem(5, 3, n=[3, 50, 12, 1, 60], p=30, sigma=[1, 0.5, 0, 2, 0.3], unmodelled=[0, 0, 0.5, 0, 0]),
+    "mixed": problem(5, 3, n=[3, 50, 12, 1, 60], p=30, sigma=[1, 0.5, 0, 2, 0.3], unmodeled=[0, 0, 0.5, 0, 0]),
     "no noise": problem(4, 3, n=10, p=40),
     "huge": problem(4, 4, n=1000, p=10**9, sigma=20.0),
     "p = k": problem(5, 5, n=[1, 2, 4, 3, 1], p=5, sigma=0),

@@ -85,7 +85,7 @@ def test_forward_transfer_takes_one_scratch_row_per_matrix():
 
 
 def test_rows_before_a_task_is_learnt_compete_for_the_best():
-    # Task 2 was better before it was learnt (90) than ever after: RWalk and Mammoth both take the column's maximum.
+    # Task 2 was better before it was learned (90) than ever after: RWalk and Mammoth both take the column's maximum.
     accuracy = [[50, 90, 0], [50, 60, 0], [50, 70, 80]]
     assert metrics.past_best_minus_last(accuracy, kind="accuracy") == pytest.approx((0 + 20) / 2)
     assert metrics.best_minus_last(accuracy, kind="accuracy") == pytest.approx((0 + 20) / 2)

@@ -2,24 +2,24 @@
 
 import numpy as np
 import pytest
+from problems import build, vectors
 
 from ebbing import expect
 from ebbing.problem import Problem
-from problems import build, vectors
 
 
 def test_one_value_is_repeated_for_every_task():
-    problem = build(gram=np.eye(3), n=50, sigma=0.3, unmodelled=0.2)
+    problem = build(gram=np.eye(3), n=50, sigma=0.3, unmodeled=0.2)
     assert problem.T == 3
     assert problem.n.tolist() == [50, 50, 50]
     assert problem.sigma.tolist() == [0.3] * 3
-    assert problem.unmodelled.tolist() == [0.2] * 3
+    assert problem.unmodeled.tolist() == [0.2] * 3
     assert problem.names == ("task 1", "task 2", "task 3")
     assert problem.uniform
 
 
 def test_one_value_per_task():
-    problem = build(n=[50, 60], sigma=(0.1, 0.2), unmodelled=np.array([0.0, 1.0]), names=["a", "b"])
+    problem = build(n=[50, 60], sigma=(0.1, 0.2), unmodeled=np.array([0.0, 1.0]), names=["a", "b"])
     assert problem.n.tolist() == [50, 60]
     assert problem.sigma.tolist() == [0.1, 0.2]
     assert problem.noise_variance == pytest.approx([0.01, 1.04], rel=1e-15)
@@ -28,7 +28,7 @@ def test_one_value_per_task():
 
 
 def test_equal_noise_from_different_sources_is_uniform():
-    assert build(sigma=[0.5, 0.0], unmodelled=[0.0, 0.25]).uniform
+    assert build(sigma=[0.5, 0.0], unmodeled=[0.0, 0.25]).uniform
     assert not build(n=[50, 51]).uniform
 
 
@@ -131,8 +131,8 @@ def test_from_distances_without_norms_starts_at_the_mean():
     W = vectors()
     D = np.linalg.norm(W[:, None] - W, axis=2)
     problem = Problem.from_distances(D, n=5, p=10)
-    centred = Problem.from_vectors(W, initial=W.mean(axis=0), n=5, p=10)
-    assert problem.gram == pytest.approx(centred.gram, rel=1e-12, abs=1e-13)
+    centered = Problem.from_vectors(W, initial=W.mean(axis=0), n=5, p=10)
+    assert problem.gram == pytest.approx(centered.gram, rel=1e-12, abs=1e-13)
 
 
 def test_from_gram_equals_from_vectors_with_initial_model():
@@ -153,5 +153,5 @@ def test_another_initial_model_shifts_every_ground_truth(n):
     assert np.array_equal(shifted.gaps, started.gaps)
     assert np.array_equal(expect(shifted).errors, expect(started).errors)
     assert started.start == pytest.approx(np.sum((W - w0) ** 2, axis=1), rel=1e-14)
-    # The start matters: the same tasks learnt from zero have other errors.
+    # The start matters: the same tasks learned from zero have other errors.
     assert not np.array_equal(expect(Problem.from_vectors(W, n=n, p=20, sigma=0.3)).errors, expect(started).errors)

@@ -16,13 +16,13 @@ Tasks = Annotated[
 Samples = Annotated[str | None, typer.Option("-n", help="Training samples: one number, or one per task: 50,40,60.")]
 Parameters = Annotated[str | None, typer.Option("-p", help="Parameters of the model.")]
 Noise = Annotated[str | None, typer.Option("--noise", help="Label noise sigma: one number, or one per task.")]
-Unmodelled = Annotated[str | None, typer.Option("--unmodelled", help="Energy of features missing from the model.")]
+Unmodeled = Annotated[str | None, typer.Option("--unmodeled", help="Energy of features missing from the model.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON (docs/json.md) instead of tables.")]
 
 
 def problem_of(file: Path | None, tasks: str | None, distances: Path | None = None, **flags: str | None) -> Problem:
     """A file's problem, a problem given by flags, or a file's with some of its numbers replaced by flags."""
-    from ebbing.problemfile import parse_numbers, parse_problem, parse_tasks, read_distances, read_problem
+    from ebbing.io.problems import parse_numbers, parse_problem, parse_tasks, read_distances, read_problem
 
     numbers: dict[str, Any] = {name: parse_numbers(name, text) for name, text in flags.items() if text is not None}
     if sum(source is not None for source in (file, tasks, distances)) != 1:

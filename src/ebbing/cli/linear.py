@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ebbing import expect
-from ebbing.cli.flags import AsJson, Noise, Parameters, ProblemFile, Samples, Tasks, Unmodelled, problem_of
+from ebbing.cli.flags import AsJson, Noise, Parameters, ProblemFile, Samples, Tasks, Unmodeled, problem_of
 
 
 def predict(
@@ -18,7 +18,7 @@ def predict(
     n: Samples = None,
     p: Parameters = None,
     noise: Noise = None,
-    unmodelled: Unmodelled = None,
+    unmodeled: Unmodeled = None,
     as_json: AsJson = False,
 ) -> None:
     """Expected forgetting and generalization error, exactly.
@@ -28,7 +28,7 @@ def predict(
     from ebbing.printing import console, to_json
     from ebbing.printing.linear import expectation_json, print_expectation
 
-    expectation = expect(problem_of(file, tasks, n=n, p=p, sigma=noise, unmodelled=unmodelled))
+    expectation = expect(problem_of(file, tasks, n=n, p=p, sigma=noise, unmodeled=unmodeled))
     if as_json:
         print(to_json("predict", expectation_json(expectation)))
     else:
@@ -42,7 +42,7 @@ def simulate(
     n: Samples = None,
     p: Parameters = None,
     noise: Noise = None,
-    unmodelled: Unmodelled = None,
+    unmodeled: Unmodeled = None,
     runs: Annotated[int, typer.Option(help="Independent runs.")] = 300,
     seed: Annotated[int, typer.Option(help="Same seed, same runs.")] = 0,
     as_json: AsJson = False,
@@ -51,13 +51,13 @@ def simulate(
 
     Example: ebbing simulate --tasks orthogonal:8 -n 50 -p 100 --noise 0.3 --runs 10000
     """
+    from ebbing._progress import progress_bar
     from ebbing.printing import console, to_json
     from ebbing.printing.linear import print_sample, sample_json
-    from ebbing.progress import progress_bar
     from ebbing.simulation import simulate_metrics
     from ebbing.theory import expectation_if_finite
 
-    problem = problem_of(file, tasks, n=n, p=p, sigma=noise, unmodelled=unmodelled)
+    problem = problem_of(file, tasks, n=n, p=p, sigma=noise, unmodeled=unmodeled)
     with progress_bar("simulating") as report:
         sample = simulate_metrics(problem, runs, seed, progress=report)
     expectation = expectation_if_finite(problem)
@@ -78,8 +78,8 @@ def order(
     n: Samples = None,
     p: Parameters = None,
     noise: Noise = None,
-    unmodelled: Unmodelled = None,
-    minimise: Annotated[
+    unmodeled: Unmodeled = None,
+    objective: Annotated[
         str, typer.Option(help="forgetting, generalization, or the weight of forgetting in a mix of both: 0.7.")
     ] = "forgetting",
     front: Annotated[bool, typer.Option("--front", help="Orders that balance forgetting and generalization.")] = False,
@@ -92,19 +92,21 @@ def order(
 
     Example: ebbing order --distances distances.csv -n 50 -p 100 --noise 0.3 --plot order.png
     """
+    from ebbing._progress import status_line
     from ebbing.order import front as find_front
     from ebbing.order import stakes
-    from ebbing.order.heatmap import picture_format, save
+    from ebbing.plot.order import picture_format, save
     from ebbing.printing import console, to_json
-    from ebbing.printing.order import front_json, parse_minimise, print_front, print_stakes, stakes_json
-    from ebbing.progress import status_line
+    from ebbing.printing.order import front_json, parse_objective, print_front, print_stakes, stakes_json
 
-    problem = problem_of(file, tasks, distances, n=n, p=p, sigma=noise, unmodelled=unmodelled)
-    wanted = parse_minimise(minimise)
+    problem = problem_of(file, tasks, distances, n=n, p=p, sigma=noise, unmodeled=unmodeled)
+    wanted = parse_objective(objective)
     if plot is not None:
         picture_format(plot)
-    if front and (plot is not None or minimise != "forgetting"):
-        raise ValueError("--front shows all balances of forgetting and generalization: leave out --plot and --minimise")
+    if front and (plot is not None or objective != "forgetting"):
+        raise ValueError(
+            "--front shows all balances of forgetting and generalization: leave out --plot and --objective"
+        )
     if front:
         with status_line("searching") as report:
             points = find_front(problem, seconds=seconds, seed=seed, progress=report)
@@ -118,9 +120,9 @@ def order(
     if plot is not None:
         save(found.plan, plot)
     if as_json:
-        print(to_json("order", stakes_json(found, minimise)))
+        print(to_json("order", stakes_json(found, objective)))
     else:
-        print_stakes(found, minimise, console())
+        print_stakes(found, objective, console())
 
 
 def metrics(
@@ -132,12 +134,12 @@ def metrics(
 
     Example: ebbing metrics accuracies.csv --kind accuracy
     """
-    from ebbing.matrixfile import read_matrix
-    from ebbing.metrics import summary as summarise
+    from ebbing.io.matrices import read_matrix
+    from ebbing.metrics import summary as summarize
     from ebbing.printing import console, to_json
     from ebbing.printing.metrics import print_summary, summary_json
 
-    summary = summarise(read_matrix(file), kind=kind)  # type: ignore[arg-type]  (checked there)
+    summary = summarize(read_matrix(file), kind=kind)  # type: ignore[arg-type]  (checked there)
     if as_json:
         print(to_json("metrics", summary_json(summary)))
     else:

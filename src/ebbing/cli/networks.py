@@ -25,7 +25,7 @@ def train(
     ] = None,
     weights: Annotated[str | None, typer.Option(help="TRGP+: weights, the most recent task first: 1.2,0.8.")] = None,
     recency: Annotated[float | None, typer.Option(help="TRGP+: r, for weights from the theory.")] = None,
-    begins: Annotated[
+    start_from: Annotated[
         str | None, typer.Option(help="TRGP free: what a task begins with where it trusts old ones: latest or shared.")
     ] = None,
     as_published: Annotated[bool, typer.Option("--as-published", help="TRGP as its authors' code has it.")] = False,
@@ -38,41 +38,41 @@ def train(
 
     Example: ebbing train --stream pmnist --method trgp+ --seed 0
     """
-    from ebbing.files import write_whole
-    from ebbing.learn.presets import preset, stream_named
+    from ebbing._files import write_atomic
+    from ebbing._progress import progress_bar, resumable
+    from ebbing.learn.presets import preset, stream_by_name
     from ebbing.printing import console, to_json
     from ebbing.printing.train import parse_weights, print_run, train_json
-    from ebbing.progress import progress_bar, resumable
-    from ebbing.runs import Store, Where
-    from ebbing.runs.stream import learn_streams
+    from ebbing.runs import Resources, Store
+    from ebbing.runs.streams import learn_streams
 
-    training = preset(
-        stream_named(stream, tasks=tasks, train_images=images),
+    experiment = preset(
+        stream_by_name(stream, tasks=tasks, train_images=images),
         method,  # type: ignore[arg-type]  (checked there)
         as_published=as_published,
         weights=parse_weights(weights),
         recency=recency,
-        begins=begins,  # type: ignore[arg-type]  (checked there)
+        start_from=start_from,  # type: ignore[arg-type]  (checked there)
         epochs=epochs,
     )
-    names, store = training.tasks.names, Store(out / "runs")  # type: ignore[attr-defined]
+    names, store = experiment.tasks.names, Store(out / "runs")  # type: ignore[attr-defined]
     if save is not None and save.is_dir():
         raise ValueError(f"--save {save}: this is a directory; name a file in it")
     with resumable(), progress_bar("learning") as report:
         (run,) = learn_streams(
-            training,
+            experiment,
             names,
             [seed],
             store,
-            where=Where(device=device),
+            resources=Resources(device=device),
             progress=report,
             keep=save is not None,
             keep_new=True,  # --save may come later
         )
     if save is not None and run.learner is not None:
-        write_whole(save, run.learner)
+        write_atomic(save, run.learner)
     if as_json:
-        print(to_json("train", train_json(run, training)))
+        print(to_json("train", train_json(run, experiment)))
     else:
         print_run(run, console())
 
@@ -110,11 +110,11 @@ def data(
 
     Example: ebbing data mnist --fetch
     """
+    from ebbing._progress import status_line
     from ebbing.data import fetch as fetch_data
     from ebbing.data import status
     from ebbing.printing import console, to_json
     from ebbing.printing.data import data_json, print_data
-    from ebbing.progress import status_line
 
     if fetch or file is not None:
         with status_line("fetching") as report:

@@ -33,11 +33,11 @@ def reproduce(
 
     Example: ebbing reproduce fig1
     """
+    from ebbing._progress import progress_bar, resumable
     from ebbing.paper.reproduce import NETWORKS, Options
     from ebbing.paper.reproduce import reproduce as reproduced
     from ebbing.printing import console, note, to_json
     from ebbing.printing.verdicts import print_verdicts
-    from ebbing.progress import progress_bar, resumable
 
     options = Options(scale, seeds, workers, cluster, device, stored)  # type: ignore[arg-type]  (checked there)
     with resumable():

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import os
 
-from ebbing.data import cache
-from ebbing.data.cache import Collection, DataError, Entry, folder
+from ebbing.data import _cache
+from ebbing.data._cache import CachedFile, Collection, DataError, folder
+from ebbing.data._sources import Progress
 from ebbing.data.cifar100 import CIFAR100, Cifar100, cifar100
 from ebbing.data.mnist import MNIST, Mnist, mnist
-from ebbing.data.sources import Progress
 
 __all__ = [
     "COLLECTIONS",
+    "CachedFile",
     "Cifar100",
     "Collection",
     "DataError",
-    "Entry",
     "Mnist",
     "cifar100",
     "fetch",
@@ -33,13 +33,13 @@ COLLECTIONS = {collection.name: collection for collection in (MNIST, CIFAR100)}
 """Everything that can be fetched, by name."""
 
 
-def status(name: str | None = None) -> tuple[Entry, ...]:
+def status(name: str | None = None) -> tuple[CachedFile, ...]:
     """Each file of a collection, or of all: where it is or would be, how large, and whether it is verified.
 
     >>> [entry.path.name for entry in status("mnist")][:2]
     ['train-images-idx3-ubyte', 'train-labels-idx1-ubyte']
     """
-    return tuple(entry for collection in _named(name) for entry in cache.status(collection))
+    return tuple(entry for collection in _named(name) for entry in _cache.status(collection))
 
 
 def fetch(
@@ -56,7 +56,7 @@ def fetch(
     wanted = _named(name)
     for collection in wanted:
         try:
-            cache.load(collection, progress, file)
+            _cache.load(collection, progress, file)
         except DataError as failure:
             if len(wanted) == 1 or failure.errno is not None:  # a cache that cannot be written concerns all
                 raise
@@ -68,7 +68,7 @@ def fetch(
 
 def remove(name: str) -> int:
     """Take a collection out of the cache; returns the bytes freed."""
-    return sum(cache.remove(collection) for collection in _named(name))
+    return sum(_cache.remove(collection) for collection in _named(name))
 
 
 def _named(name: str | None) -> list[Collection]:

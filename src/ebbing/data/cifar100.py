@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ebbing.data.cache import Collection, load
-from ebbing.data.sources import Progress, SourceError, wrong_sum
+from ebbing.data._cache import Collection, load
+from ebbing.data._sources import Progress, SourceError, wrong_sum
 
 Bytes = npt.NDArray[np.uint8]
 Arrays = dict[str, Bytes]
@@ -76,7 +76,7 @@ class CifarFile:
     classes: int = 100
     train: int = 500  # images of each class
     test: int = 100
-    sums: tuple[int, int, int] | None = None  # of each colour over all training images
+    sums: tuple[int, int, int] | None = None  # of each color over all training images
     name: str = "cifar100.npz"
     packed: str = "cifar-100-python.tar.gz"
 
@@ -118,7 +118,7 @@ class CifarFile:
         return buffer.getvalue()
 
     def _check(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Whether the arrays are such a set: shapes, types, labels, images of each class, and the sums of colours."""
+        """Whether the arrays are such a set: shapes, types, labels, images of each class, and the sums of colors."""
         for split, each in zip(SPLITS, (self.train, self.test), strict=True):
             x, y = arrays[f"x_{split}"], arrays[f"y_{split}"]
             count = self.classes * each

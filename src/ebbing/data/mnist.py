@@ -13,8 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ebbing.data.cache import Collection, load
-from ebbing.data.sources import Carrier, File, Progress
+from ebbing.data._cache import Collection, load
+from ebbing.data._sources import Carrier, File, Progress
 
 Bytes = npt.NDArray[np.uint8]
 

@@ -1,49 +1,49 @@
 """Networks that learn tasks one after another, and their measured error matrices. PyTorch starts here."""
 
+from ebbing.learn.experiment import Experiment
 from ebbing.learn.methods import Copies, FineTuning, Gpm, Sgd, Trgp, TrgpFree, TrgpPlus
-from ebbing.learn.network import FiveLayers
-from ebbing.learn.own_tasks import OwnTasks
+from ebbing.learn.networks.five_layers import FiveLayers
+from ebbing.learn.networks.table1 import MLP, SmallAlexNet
 from ebbing.learn.presets import preset
-from ebbing.learn.protection.learner import Learner
-from ebbing.learn.protection.projection import Threshold
-from ebbing.learn.schedule import Schedule
-from ebbing.learn.sequences import Node, Outcome, error_matrix, train, train_plainly, tree
-from ebbing.learn.streams import STREAMS, PermutedMnist, RotatedMnist, SplitCifar100, SplitMnist, Stream
-from ebbing.learn.table1_networks import Perceptron, SmallAlexNet
-from ebbing.learn.tasks import DigitTasks, Lesson, Sample, lessons
-from ebbing.learn.training import Training
+from ebbing.learn.projection.learner import Learner
+from ebbing.learn.projection.method import Threshold
+from ebbing.learn.sequences import Node, NodeResult, error_matrix, prefix_tree, train_node, train_reference
+from ebbing.learn.tasks.base import DigitTasks, Occurrence, TaskData, occurrences
+from ebbing.learn.tasks.custom import CustomTasks
+from ebbing.learn.tasks.streams import STREAMS, PermutedMnist, RotatedMnist, SplitCifar100, SplitMnist, Stream
+from ebbing.learn.training.schedule import Schedule
 
 __all__ = [
+    "MLP",
     "STREAMS",
     "Copies",
+    "CustomTasks",
     "DigitTasks",
+    "Experiment",
     "FineTuning",
     "FiveLayers",
     "Gpm",
     "Learner",
-    "Lesson",
     "Node",
-    "Outcome",
-    "OwnTasks",
-    "Perceptron",
+    "NodeResult",
+    "Occurrence",
     "PermutedMnist",
     "RotatedMnist",
-    "Sample",
     "Schedule",
     "Sgd",
     "SmallAlexNet",
     "SplitCifar100",
     "SplitMnist",
     "Stream",
+    "TaskData",
     "Threshold",
-    "Training",
     "Trgp",
     "TrgpFree",
     "TrgpPlus",
     "error_matrix",
-    "lessons",
+    "occurrences",
+    "prefix_tree",
     "preset",
-    "train",
-    "train_plainly",
-    "tree",
+    "train_node",
+    "train_reference",
 ]

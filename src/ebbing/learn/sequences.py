@@ -1,8 +1,8 @@
 """Training sequences of tasks: the tree of their prefixes, and the error matrix of each.
 
-Sequences that begin alike share what they have learnt: a prefix is trained once, however many sequences it begins.
+Sequences that begin alike share what they have learned: a prefix is trained once, however many sequences it begins.
 Each prefix is a `Node`; training it needs its parent's weights and nothing else, so independent nodes may run anywhere.
-`train` does one node. `train_plainly` is the reference: one sequence after the other, no sharing, no storing.
+`train` does one node. `train_reference` is the reference: one sequence after the other, no sharing, no storing.
 """
 
 from __future__ import annotations
@@ -18,13 +18,12 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
-from ebbing import validate
-from ebbing.learn.batches import Pair, modes_kept
-from ebbing.learn.machine import keep_memory, one_thread
-from ebbing.learn.schedule import Checkpoint, Watch
-from ebbing.learn.tasks import Lesson, Sample, Tasks, lessons
-from ebbing.learn.training import Learner, Training
-from ebbing.validate import Array
+from ebbing._validate import Array, check_seed
+from ebbing.learn.experiment import Experiment, Learner
+from ebbing.learn.tasks.base import Occurrence, TaskData, Tasks, occurrences
+from ebbing.learn.training._machine import retain_heap, single_thread
+from ebbing.learn.training.batches import Pair, preserved_modes
+from ebbing.learn.training.schedule import Checkpoint, ProgressCallback
 
 
 @dataclass(frozen=True)
@@ -32,26 +31,26 @@ class Node:
     """A prefix to be trained: its last lesson, from its parent's weights; and the lessons to test it on."""
 
     seed: int
-    path: tuple[Lesson, ...]  # empty: the initial network
-    tested: tuple[Lesson, ...]
+    path: tuple[Occurrence, ...]  # empty: the initial network
+    tested: tuple[Occurrence, ...]
     has_children: bool
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "seed", validate.seed(self.seed))
+        object.__setattr__(self, "seed", check_seed(self.seed))
 
     @property
-    def parent(self) -> tuple[Lesson, ...] | None:
+    def parent(self) -> tuple[Occurrence, ...] | None:
         """The path one lesson shorter."""
         return self.path[:-1] if self.path else None
 
     def key(self, settings: dict[str, Any]) -> str:
-        """The hash of all that determines the weights: `Training.describe()`, seed and path."""
-        content = settings | {"seed": self.seed, "path": [str(lesson) for lesson in self.path]}
+        """The hash of all that determines the weights: `Experiment.describe()`, seed and path."""
+        content = settings | {"seed": self.seed, "path": [str(occurrence) for occurrence in self.path]}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
-class Outcome:
+class NodeResult:
     """What training a node gives: errors on the tested lessons, error on its own training data, and the weights."""
 
     errors: dict[str, float]
@@ -59,18 +58,18 @@ class Outcome:
     weights: bytes  # safetensors
 
 
-def tree(sequences: Sequence[Sequence[str]], seed: int) -> list[Node]:
+def prefix_tree(sequences: Sequence[Sequence[str]], seed: int) -> list[Node]:
     """The prefixes of all sequences, each once, parents first.
 
-    >>> [len(node.path) for node in tree([["a", "b"], ["a", "c"]], seed=0)]
+    >>> [len(node.path) for node in prefix_tree([["a", "b"], ["a", "c"]], seed=0)]
     [0, 1, 2, 2]
     """
-    tested: dict[tuple[Lesson, ...], dict[Lesson, None]] = {}
-    children: set[tuple[Lesson, ...]] = set()
+    tested: dict[tuple[Occurrence, ...], dict[Occurrence, None]] = {}
+    children: set[tuple[Occurrence, ...]] = set()
     for sequence in sequences:
         if not sequence:
             raise ValueError("an empty sequence: give at least one task")
-        whole = lessons(sequence)
+        whole = occurrences(sequence)
         for length in range(len(whole) + 1):
             tested.setdefault(whole[:length], {}).update(dict.fromkeys(whole))
             if length:
@@ -79,85 +78,85 @@ def tree(sequences: Sequence[Sequence[str]], seed: int) -> list[Node]:
     return [Node(seed, path, tuple(sorted(tested[path])), path in children) for path in paths]
 
 
-def train(
-    training: Training,
+def train_node(
+    experiment: Experiment,
     node: Node,
     parent_weights: bytes | None,
     *,
     checkpoint: Checkpoint | None = None,
-    watch: Watch | None = None,
+    watch: ProgressCallback | None = None,
     device: str = "cpu",
-) -> Outcome:
+) -> NodeResult:
     """Train one node on one thread (or a GPU), and test it. With a checkpoint, interrupted training goes on."""
-    keep_memory()
-    with one_thread():
-        learner = _learner(training, node.seed, device)
+    retain_heap()
+    with single_thread():
+        learner = _learner(experiment, node.seed, device)
         if parent_weights is not None:
             learner.restore(load(parent_weights))
         fit = None
         if node.path:
-            sample = training.tasks.sample(node.path[-1], node.seed).to(device)
-            _learn(learner, node.path, sample, node.seed, checkpoint=checkpoint, watch=watch)
-            fit = _error(learner, node.path[-1], sample.train_inputs, sample.train_labels)
+            task_data = experiment.tasks.load(node.path[-1], node.seed).to(device)
+            _learn(learner, node.path, task_data, node.seed, checkpoint=checkpoint, watch=watch)
+            fit = _error(learner, node.path[-1], task_data.train_inputs, task_data.train_labels)
         errors = {}
-        for lesson in node.tested:
-            inputs, labels = _tested(training.tasks, lesson, node.seed)
-            errors[str(lesson)] = _error(learner, lesson, inputs.to(device), labels.to(device))
-        return Outcome(errors, fit, save(learner.state()))
+        for occurrence in node.tested:
+            inputs, labels = _tested(experiment.tasks, occurrence, node.seed)
+            errors[str(occurrence)] = _error(learner, occurrence, inputs.to(device), labels.to(device))
+        return NodeResult(errors, fit, save(learner.state()))
 
 
-def train_plainly(training: Training, sequence: Sequence[str], seed: int) -> tuple[Array, list[float]]:
+def train_reference(experiment: Experiment, sequence: Sequence[str], seed: int) -> tuple[Array, list[float]]:
     """The reference: one sequence from beginning to end. The error matrix (T+1, T) and the fit of every task (T,)."""
-    whole, seed = lessons(sequence), validate.seed(seed)
-    training.check(sequence)
-    learner = _learner(training, seed)
-    samples = [training.tasks.sample(lesson, seed) for lesson in whole]
+    whole, seed = occurrences(sequence), check_seed(seed)
+    experiment.check(sequence)
+    learner = _learner(experiment, seed)
+    samples = [experiment.tasks.load(occurrence, seed) for occurrence in whole]
     matrix, fits = [], []
     for t in range(len(whole) + 1):
         if t:
             _learn(learner, whole[:t], samples[t - 1], seed)
             fits.append(_error(learner, whole[t - 1], samples[t - 1].train_inputs, samples[t - 1].train_labels))
         together = zip(whole, samples, strict=True)
-        matrix.append([_error(learner, lesson, s.test_inputs, s.test_labels) for lesson, s in together])
+        matrix.append([_error(learner, occurrence, s.test_inputs, s.test_labels) for occurrence, s in together])
     return np.array(matrix), fits
 
 
-def _learner(training: Training, seed: int, device: str = "cpu") -> Learner:
-    network = training.architecture.build(_number(seed, "initial network")).to(device)
-    start = getattr(training.method, "start", None)
-    return _Plain(network, training.method) if start is None else start(network)
+def _learner(experiment: Experiment, seed: int, device: str = "cpu") -> Learner:
+    network = experiment.architecture.build(_number(seed, "initial network")).to(device)
+    start = getattr(experiment.method, "start", None)
+    return _Reference(network, experiment.method) if start is None else start(network)
 
 
 def _learn(
     learner: Learner,
-    path: tuple[Lesson, ...],
-    sample: Sample,
+    path: tuple[Occurrence, ...],
+    task_data: TaskData,
     seed: int,
     *,
     checkpoint: Checkpoint | None = None,
-    watch: Watch | None = None,
+    watch: ProgressCallback | None = None,
 ) -> None:
     number = _number(seed, *map(str, path))
     random = torch.Generator().manual_seed(number)
     with torch.random.fork_rng(devices=[]):  # dropout draws from the generator that all share
         torch.manual_seed(number)
-        learner.learn(str(path[-1]), sample, random=random, checkpoint=checkpoint, watch=watch)
+        learner.learn(str(path[-1]), task_data, random=random, checkpoint=checkpoint, watch=watch)
 
 
-def _tested(tasks: Tasks, lesson: Lesson, seed: int) -> Pair:
+def _tested(tasks: Tasks, occurrence: Occurrence, seed: int) -> Pair:
     """The half of a sample to be tested on, without making the rest where that can be done."""
     if (tested := getattr(tasks, "tested", None)) is not None:
-        return tested(lesson, seed)
-    sample = tasks.sample(lesson, seed)
-    return sample.test_inputs, sample.test_labels
+        return tested(occurrence, seed)
+    task_data = tasks.load(occurrence, seed)
+    return task_data.test_inputs, task_data.test_labels
 
 
-def _error(learner: Learner, lesson: Lesson, inputs: Tensor, labels: Tensor) -> float:
-    task = str(lesson) if str(lesson) in learner.tasks else None
+def _error(learner: Learner, occurrence: Occurrence, inputs: Tensor, labels: Tensor) -> float:
+    task = str(occurrence) if str(occurrence) in learner.tasks else None
     return error(learner.outputs(task, inputs), labels)
 
 
-class _Plain:
+class _Reference:
     """A learner that is nothing but its network."""
 
     def __init__(self, network: nn.Module, method: Any) -> None:
@@ -165,12 +164,18 @@ class _Plain:
         self.tasks: list[str] = []
 
     def learn(
-        self, task: str, data: Sample, *, random: torch.Generator, checkpoint: Checkpoint | None, watch: Watch | None
+        self,
+        task: str,
+        data: TaskData,
+        *,
+        random: torch.Generator,
+        checkpoint: Checkpoint | None,
+        watch: ProgressCallback | None,
     ) -> None:
         self.method.learn(self.network, data, random)
 
     def outputs(self, task: str | None, inputs: Tensor) -> Tensor:
-        with modes_kept(self.network), torch.no_grad():
+        with preserved_modes(self.network), torch.no_grad():
             return self.network.eval()(inputs)
 
     def state(self) -> dict[str, Tensor]:
@@ -190,11 +195,11 @@ def error(outputs: Tensor, labels: Tensor) -> float:
     return float((outputs.detach().sigmoid() - labels).square().mean())
 
 
-def error_matrix(sequence: Sequence[str], outcomes: dict[tuple[Lesson, ...], dict[str, float]]) -> Array:
+def error_matrix(sequence: Sequence[str], outcomes: dict[tuple[Occurrence, ...], dict[str, float]]) -> Array:
     """L[t, i], the error on task i after t tasks, from the errors of the sequence's prefixes (T+1, T)."""
-    whole = lessons(sequence)
+    whole = occurrences(sequence)
     rows = (outcomes[whole[:t]] for t in range(len(whole) + 1))
-    return np.array([[row[str(lesson)] for lesson in whole] for row in rows])
+    return np.array([[row[str(occurrence)] for occurrence in whole] for row in rows])
 
 
 def _number(seed: int, *words: str) -> int:

@@ -1,7 +1,7 @@
 """Task orders: the best one with a certificate, what is at stake, rules of thumb, and proofs about categories."""
 
-from ebbing.order.balance import Front, FrontPoint, front
-from ebbing.order.comparison import RandomOrders, Stakes, random_orders, stakes, worst_order
+from ebbing.order._front import Front, FrontPoint, front
+from ebbing.order._stakes import RandomOrders, Stakes, random_orders, stakes, worst_order
 from ebbing.order.plan import Plan, best_order
 
 __all__ = [

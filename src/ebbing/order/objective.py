@@ -1,7 +1,7 @@
 """What an order is judged by: forgetting, generalization error, or a weighted mix of both.
 
-With weights f and g,  V(pi) = f E F_T + g E G_T  of the tasks learnt in the order pi. With D_t the error of task t when
-just learnt, (T-1) F_T = T G_T - sum_t D_t, so always  V = a G_T - b sum_t D_t  with a = g + f T/(T-1), b = f/(T-1): the
+With weights f and g,  V(pi) = f E F_T + g E G_T  of the tasks learned in the order pi. With D_t the error of task t when
+just learned, (T-1) F_T = T G_T - sum_t D_t, so always  V = a G_T - b sum_t D_t  with a = g + f T/(T-1), b = f/(T-1): the
 form of `unequal.Recursion`. With equal n and sigma, Theorem 1 makes it an `Assignment` plus a constant:
 
     T G_T     = sum_i (1-r) r^{T-i} S_{pi_i} + r^T sum_i |w*_i|^2 + noise,            S_k = sum_l d_kl
@@ -16,47 +16,47 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ebbing.order.assignment import Assignment
+from ebbing._validate import number
+from ebbing.order._assignment import Assignment
 from ebbing.problem import Problem
 from ebbing.theory import expect
-from ebbing.theory.expectation import at_least_two_tasks, finite_rates
-from ebbing.theory.rates import Rates
-from ebbing.validate import number
+from ebbing.theory._rates import Rates
+from ebbing.theory.expectation import check_two_tasks, finite_rates
 
-Minimise = str | Mapping[str, float]
+Objective = str | Mapping[str, float]
 """'forgetting', 'generalization', or weights: {'forgetting': 0.7, 'generalization': 0.3}."""
 
 
 @dataclass(frozen=True)
-class Objective:
-    """The weights of a minimisation, checked."""
+class Criterion:
+    """The weights of a minimization, checked."""
 
     problem: Problem
     forgetting: float
     generalization: float
-    minimise: Minimise  # as the user gave it
+    objective: Objective  # as the user gave it
 
     @classmethod
-    def of(cls, problem: Problem, minimise: Minimise) -> Objective:
-        """Reads what the user wants minimised, and refuses problems whose expectation is infinite.
+    def of(cls, problem: Problem, objective: Objective) -> Criterion:
+        """Reads what the user wants minimized, and refuses problems whose expectation is infinite.
 
-        >>> Objective.of(Problem.orthogonal(T=3, n=50, p=100), "forgetting").forgetting
+        >>> Criterion.of(Problem.orthogonal(T=3, n=50, p=100), "forgetting").forgetting
         1.0
         """
         known = ("forgetting", "generalization")
-        weights = {minimise: 1.0} if isinstance(minimise, str) else dict(minimise)
+        weights = {objective: 1.0} if isinstance(objective, str) else dict(objective)
         if not weights or set(weights) - set(known):
             raise ValueError(
-                f"minimise={minimise!r}: give 'forgetting', 'generalization', or weights of both "
+                f"objective={objective!r}: give 'forgetting', 'generalization', or weights of both "
                 "such as {'forgetting': 0.7, 'generalization': 0.3}"
             )
         f, g = (number(name, weights.get(name, 0.0)) for name in known)
         if f == g == 0:
-            raise ValueError(f"minimise={minimise!r}: one of the weights must be positive")
+            raise ValueError(f"objective={objective!r}: one of the weights must be positive")
         if f:
-            at_least_two_tasks(problem)
+            check_two_tasks(problem)
         finite_rates(problem)
-        return cls(problem, f, g, minimise)
+        return cls(problem, f, g, objective)
 
     def value(self, order: npt.ArrayLike) -> float:
         """f E F_T + g E G_T of the tasks in this order, by `expect`."""
@@ -74,21 +74,21 @@ class Objective:
     def assignment(self) -> tuple[Assignment, float]:
         """The same as an assignment with a geometric kernel, and the constant that its value lacks.
 
-        >>> objective = Objective.of(Problem.orthogonal(T=3, n=50, p=100, sigma=0.3), "forgetting")
-        >>> problem, constant = objective.assignment()
-        >>> round(problem.value([2, 0, 1]) + constant, 12) == round(objective.value([2, 0, 1]), 12)
+        >>> criterion = Criterion.of(Problem.orthogonal(T=3, n=50, p=100, sigma=0.3), "forgetting")
+        >>> problem, constant = criterion.assignment()
+        >>> round(problem.value([2, 0, 1]) + constant, 12) == round(criterion.value([2, 0, 1]), 12)
         True
         """
         problem, T = self.problem, self.problem.T
         rates = Rates.of(problem)
-        r, learn = float(rates.keep[0]), float(rates.learn[0])
+        r, replaced = float(rates.retained[0]), float(rates.replaced[0])
         power = r ** np.arange(T + 1)  # (T+1,)
         place = np.arange(1, T + 1)
         a, b = self.coefficients
-        late = learn * power[T - place]  # (T,) (1-r) r^{T-i}
+        late = replaced * power[T - place]  # (T,) (1-r) r^{T-i}
         # G_T enters V with weight a; in sum_t D_t the gaps enter by the kernel alone, the start by r^i.
         linear = (a / T) * problem.gaps.sum(axis=1)[:, None] * late - b * problem.start[:, None] * power[place]
-        kernel = b * learn * power[:T]
+        kernel = b * replaced * power[:T]
         kernel[0] = 0.0
         G_noise, D_noise = self._noise(rates)
         constant = a * (float(power[T] * problem.start.mean()) + G_noise) - b * D_noise
@@ -97,7 +97,7 @@ class Objective:
     def _noise(self, rates: Rates) -> tuple[float, float]:
         """What noise adds to G_T and to sum_t D_t; the same for every order."""
         noise, total = 0.0, 0.0
-        for keep, q in zip(rates.keep.tolist(), rates.noise.tolist(), strict=True):
-            noise = keep * noise + q
+        for retained, q in zip(rates.retained.tolist(), rates.noise_error.tolist(), strict=True):
+            noise = retained * noise + q
             total += noise
         return noise, total

@@ -1,9 +1,9 @@
-"""In which order should the tasks be learnt? `best_order`.
+"""In which order should the tasks be learned? `best_order`.
 
 How an order is found, and what its certificate says:
 
 ==============================  ==============================================  ================================
-what is minimised               how                                             certificate
+what is minimized               how                                             certificate
 ==============================  ==============================================  ================================
 generalization error            a sort (proof in docs/order.md)                 optimal, at any T, n_t, sigma_t
 forgetting or a mix,            branch and bound with dominance (`exact`),      proved in seconds to T = 16, and
@@ -25,16 +25,16 @@ from math import factorial, prod
 import numpy as np
 import numpy.typing as npt
 
-from ebbing.order import exact, heuristic, unequal
-from ebbing.order.bounds import convex_bound
-from ebbing.order.objective import Minimise, Objective
+from ebbing.order import _branch_and_bound, _local_search, _unequal
+from ebbing.order._bounds import convex_bound
+from ebbing.order.objective import Criterion, Objective
 from ebbing.problem import Problem
 
 Progress = Callable[[str], None]
 """Called now and then with a line on how the search stands."""
 
 PROVABLE_STATES = 2**20
-"""Sets of learnt tasks (identical tasks counted together) up to which a proof is tried: 20 different tasks."""
+"""Sets of learned tasks (identical tasks counted together) up to which a proof is tried: 20 different tasks."""
 _PROVABLE_UNEQUAL = 14
 """Tasks up to which a proof is tried when they differ in n or sigma."""
 SOON = 1.0
@@ -46,11 +46,11 @@ class Plan:
     """An order with its certificate.
 
     order: indices into the problem's tasks, from 0, in the order of learning.
-    value: what was minimised, in that order (for `worst_order`, maximised).
+    value: what was minimized, in that order (for `worst_order`, maximized).
     lower_bound: no order is below it (for `worst_order`: above). Equal to `value` if proved.
     proved: no order is better by more than `tolerance`.
     how: by which method it was found.
-    minimise: what was asked for.
+    minimize: what was asked for.
     """
 
     problem: Problem
@@ -60,7 +60,7 @@ class Plan:
     proved: bool
     tolerance: float
     how: str
-    minimise: Minimise
+    objective: Objective
     worst: bool = False  # whether the largest value was looked for
     interrupted: bool = False  # whether Ctrl-C ended the search
 
@@ -69,13 +69,13 @@ class Plan:
         """How many orders share the value, identical tasks told apart; None if not known. Searched for on first use."""
         if not self.proved or self.worst:
             return None
-        objective = Objective.of(self.problem, self.minimise)
-        if not objective.forgetting:
-            return _ties_of_sorting(objective)
+        criterion = Criterion.of(self.problem, self.objective)
+        if not criterion.forgetting:
+            return _ties_of_sorting(criterion)
         if not self.problem.uniform or states(self.problem) > PROVABLE_STATES:
             return None
-        assignment, constant = objective.assignment()
-        found = exact.ties(assignment, self.value - constant, seconds=5.0)
+        assignment, constant = criterion.assignment()
+        found = _branch_and_bound.ties(assignment, self.value - constant, seconds=5.0)
         return found.count if found.complete else None
 
     @property
@@ -96,7 +96,7 @@ class Plan:
 
 def best_order(
     problem: Problem,
-    minimise: Minimise = "forgetting",
+    objective: Objective = "forgetting",
     *,
     seconds: float = 60.0,
     seed: int = 0,
@@ -111,14 +111,14 @@ def best_order(
     >>> plan.names, plan.proved, plan.ties
     (('A1', 'B1', 'A2', 'B2', 'A3', 'B3'), True, 72)
     """
-    objective = Objective.of(problem, minimise)
-    if not objective.forgetting:
-        return _by_sorting(objective)
+    criterion = Criterion.of(problem, objective)
+    if not criterion.forgetting:
+        return _by_sorting(criterion)
     if progress:
         progress("getting ready (compiling, the first time)")
     _compile(problem.uniform)
-    search = _equal if problem.uniform else _unequal
-    return search(objective, seconds, seed, progress)
+    search = _order_equal if problem.uniform else _order_unequal
+    return search(criterion, seconds, seed, progress)
 
 
 # -------------------------------------------------------------------- methods
@@ -128,34 +128,34 @@ def best_order(
 def _compile(equal: bool) -> None:
     """Run the searches once on three tasks, so that compiling them does not count as searching."""
     problem = Problem.from_vectors([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], n=5 if equal else [5, 6, 7], p=20)
-    objective = Objective.of(problem, "forgetting")
+    criterion = Criterion.of(problem, "forgetting")
     if equal:
-        assignment, _ = objective.assignment()
-        proof = exact.prove(assignment)
-        exact.ties(assignment, proof.value)
+        assignment, _ = criterion.assignment()
+        proof = _branch_and_bound.prove(assignment)
+        _branch_and_bound.ties(assignment, proof.value)
     else:
-        recursion = unequal.Recursion.of(problem, *objective.coefficients)
-        unequal.prove(recursion, unequal.search(recursion, rounds=1).order)
+        recursion = _unequal.Recursion.of(problem, *criterion.coefficients)
+        _unequal.prove(recursion, _unequal.search(recursion, rounds=1).order)
 
 
-def _by_sorting(objective: Objective) -> Plan:
-    recursion = unequal.Recursion.of(objective.problem, *objective.coefficients)
-    order = unequal.generalization_order(recursion)
-    return certified(objective, order, None, recursion.tolerance, "sorted, most dissimilar and noisy first")
+def _by_sorting(criterion: Criterion) -> Plan:
+    recursion = _unequal.Recursion.of(criterion.problem, *criterion.coefficients)
+    order = _unequal.generalization_order(recursion)
+    return certified(criterion, order, None, recursion.tolerance, "sorted, most dissimilar and noisy first")
 
 
-def _ties_of_sorting(objective: Objective) -> int | None:
+def _ties_of_sorting(criterion: Criterion) -> int | None:
     """Tasks with equal keys may trade places. Where one keeps nothing, orders before it tie too: not counted."""
-    recursion = unequal.Recursion.of(objective.problem, *objective.coefficients)
-    keys = np.sort(recursion.gaps.mean(axis=1) + recursion.level)
+    recursion = _unequal.Recursion.of(criterion.problem, *criterion.coefficients)
+    keys = np.sort(recursion.gaps.mean(axis=1) + recursion.noise_floor)
     groups = np.split(keys, np.flatnonzero(np.diff(keys) > 1e-12 * np.abs(keys).max()) + 1)
-    return prod(factorial(len(group)) for group in groups) if np.all(recursion.keep > 0) else None
+    return prod(factorial(len(group)) for group in groups) if np.all(recursion.retained > 0) else None
 
 
-def _equal(objective: Objective, seconds: float, seed: int, progress: Progress | None) -> Plan:
-    assignment, constant = objective.assignment()
-    if states(objective.problem) > PROVABLE_STATES:
-        found = heuristic.search(
+def _order_equal(criterion: Criterion, seconds: float, seed: int, progress: Progress | None) -> Plan:
+    assignment, constant = criterion.assignment()
+    if states(criterion.problem) > PROVABLE_STATES:
+        found = _local_search.search(
             assignment,
             seed=seed,
             seconds=0.8 * seconds,
@@ -163,8 +163,8 @@ def _equal(objective: Objective, seconds: float, seed: int, progress: Progress |
         )
         left = min(SOON, 0.2 * seconds) if found.interrupted else 0.2 * seconds
         bound, how = convex_bound(assignment, seconds=left).value + constant, "local search, convex lower bound"
-        return certified(objective, found.order, bound, assignment.tolerance, how, interrupted=found.interrupted)
-    proof = exact.prove(
+        return certified(criterion, found.order, bound, assignment.tolerance, how, interrupted=found.interrupted)
+    proof = _branch_and_bound.prove(
         assignment,
         seconds=seconds,
         progress=progress
@@ -173,14 +173,14 @@ def _equal(objective: Objective, seconds: float, seed: int, progress: Progress |
     if not proof.proved:
         how = f"branch and bound, {'interrupted' if proof.interrupted else 'out of time'}"
         bound = proof.lower_bound + constant
-        return certified(objective, proof.order, bound, proof.tolerance, how, interrupted=proof.interrupted)
-    return certified(objective, proof.order, None, proof.tolerance, "branch and bound")
+        return certified(criterion, proof.order, bound, proof.tolerance, how, interrupted=proof.interrupted)
+    return certified(criterion, proof.order, None, proof.tolerance, "branch and bound")
 
 
-def _unequal(objective: Objective, seconds: float, seed: int, progress: Progress | None) -> Plan:
-    T = objective.problem.T
-    recursion = unequal.Recursion.of(objective.problem, *objective.coefficients)
-    found = unequal.search(
+def _order_unequal(criterion: Criterion, seconds: float, seed: int, progress: Progress | None) -> Plan:
+    T = criterion.problem.T
+    recursion = _unequal.Recursion.of(criterion.problem, *criterion.coefficients)
+    found = _unequal.search(
         recursion,
         seed=seed,
         rounds=coolings(T) if T <= _PROVABLE_UNEQUAL else 2**31,
@@ -188,9 +188,9 @@ def _unequal(objective: Objective, seconds: float, seed: int, progress: Progress
         progress=progress and (lambda f: progress(f"best so far {f.value:.6g} after {f.rounds} coolings")),
     )
     if T > _PROVABLE_UNEQUAL or found.interrupted:
-        bound = unequal.lower_bound(recursion)
-        return certified(objective, found.order, bound, recursion.tolerance, "annealing", interrupted=found.interrupted)
-    proof = unequal.prove(
+        bound = _unequal.lower_bound(recursion)
+        return certified(criterion, found.order, bound, recursion.tolerance, "annealing", interrupted=found.interrupted)
+    proof = _unequal.prove(
         recursion,
         found.order,
         seconds=seconds * 0.7,
@@ -198,11 +198,11 @@ def _unequal(objective: Objective, seconds: float, seed: int, progress: Progress
     )
     bound = None if proof.proved else proof.lower_bound
     how = "depth-first search over the expectation"
-    return certified(objective, proof.order, bound, proof.tolerance, how, interrupted=proof.interrupted)
+    return certified(criterion, proof.order, bound, proof.tolerance, how, interrupted=proof.interrupted)
 
 
 def certified(
-    objective: Objective,
+    criterion: Criterion,
     order: npt.ArrayLike,
     bound: float | None,
     tolerance: float,
@@ -212,11 +212,11 @@ def certified(
     interrupted: bool = False,
 ) -> Plan:
     """The plan with its value by `expect` itself, whatever the search computed; no bound means proved."""
-    index = _as_given(objective.problem, np.asarray(order))
-    value = objective.value(index)
+    index = _as_given(criterion.problem, np.asarray(order))
+    value = criterion.value(index)
     lower_bound = value if bound is None else bound
-    proved, minimise = bound is None, objective.minimise
-    return Plan(objective.problem, index, value, lower_bound, proved, tolerance, how, minimise, worst, interrupted)
+    proved, objective = bound is None, criterion.objective
+    return Plan(criterion.problem, index, value, lower_bound, proved, tolerance, how, objective, worst, interrupted)
 
 
 @lru_cache(maxsize=8)  # a problem never changes
@@ -228,7 +228,7 @@ def _kinds(problem: Problem) -> npt.NDArray[np.int64]:
 
 
 def states(problem: Problem) -> int:
-    """Sets of learnt tasks, identical tasks counted together."""
+    """Sets of learned tasks, identical tasks counted together."""
     return prod(int(count) + 1 for count in np.bincount(_kinds(problem)))
 
 

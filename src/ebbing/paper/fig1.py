@@ -18,11 +18,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ebbing.paper.record import STYLE, Verdict, provenance, save_figure, write_csv, write_json
+from ebbing._validate import Array, count
+from ebbing.paper._output import STYLE, Verdict, provenance, save_figure, write_csv, write_json
 from ebbing.problem import Problem
-from ebbing.simulation import Estimate, simulate_metrics
+from ebbing.simulation import MeanEstimate, simulate_metrics
 from ebbing.theory import expect, expect_grid
-from ebbing.validate import Array, count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -142,7 +142,7 @@ def run(config: Config = Config(), progress: Callable[[float], None] | None = No
         sample, theory = simulate_metrics(problem, config.runs, _seed(config.seed, done)), expect(problem)
         for panel, panel_setup, quantity in PANELS:
             if panel_setup == setup:
-                estimate = Estimate.of(getattr(sample, quantity))
+                estimate = MeanEstimate.of(getattr(sample, quantity))
                 mean, std = getattr(theory, quantity), getattr(theory, f"{quantity}_std")
                 # Without noise and underparameterized nothing varies: no evidence either way.
                 z = (estimate.mean - mean) / (std / config.runs**0.5) if std else 0.0
@@ -181,8 +181,8 @@ def plot(result: Result) -> Figure:
                 ax.set_xlabel("number of parameters $p$")
             _draw_panel(ax, result, panel)
         handles: list[Any] = [
-            Line2D([], [], color=colour, marker=marker, ms=6, mew=1.1, lw=1.2, label=rf"$\sigma$ = {sigma:g}")
-            for sigma, colour, marker in zip(config.sigma, _COLOURS, _MARKERS, strict=False)
+            Line2D([], [], color=color, marker=marker, ms=6, mew=1.1, lw=1.2, label=rf"$\sigma$ = {sigma:g}")
+            for sigma, color, marker in zip(config.sigma, _COLORS, _MARKERS, strict=False)
         ]
         handles += [
             Line2D([], [], color="0.35", lw=1.2, label="theory"),
@@ -193,23 +193,23 @@ def plot(result: Result) -> Figure:
     return figure
 
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")  # Okabe-Ito: told apart by all eyes
+_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9")  # Okabe-Ito: told apart by all eyes
 _MARKERS = ("+", "x", "1", "2", "3")
 
 
 def _draw_panel(ax: Any, result: Result, panel: str) -> None:
     config = result.config
     for k, sigma in enumerate(config.sigma):
-        colour, symbol = _COLOURS[k % len(_COLOURS)], _MARKERS[k % len(_MARKERS)]
+        color, symbol = _COLORS[k % len(_COLORS)], _MARKERS[k % len(_MARKERS)]
         for curve in result.curves:
             if (curve.panel, curve.sigma) == (panel, sigma):
                 finite = np.isfinite(curve.std)
                 p, mean, std = curve.p[finite], curve.mean[finite], curve.std[finite]
-                ax.plot(curve.p, curve.mean, color=colour, lw=1.2)
-                ax.fill_between(p, mean - std, mean + std, color=colour, alpha=0.15, lw=0)
+                ax.plot(curve.p, curve.mean, color=color, lw=1.2)
+                ax.fill_between(p, mean - std, mean + std, color=color, alpha=0.15, lw=0)
         points = [marker for marker in result.markers if (marker.panel, marker.sigma) == (panel, sigma)]
         p, mean, error = zip(*((m.p, m.mean, m.standard_error) for m in points), strict=True)
-        ax.errorbar(p, mean, yerr=error, fmt=symbol, color=colour, ms=6, mew=1.1, elinewidth=0.8)
+        ax.errorbar(p, mean, yerr=error, fmt=symbol, color=color, ms=6, mew=1.1, elinewidth=0.8)
     ax.set_ylim(*_limits(result, panel, log=ax.get_yscale() == "log"))
     ax.axvline(config.n, color="0.6", lw=0.8, ls=":")
     ax.annotate("$p = n$", (config.n, 0), xycoords=("data", "axes fraction"), xytext=(2, 2),

@@ -16,15 +16,15 @@ from typing import Any, Literal
 import numpy as np
 
 from ebbing import metrics
-from ebbing.learn import DigitTasks, FiveLayers, Sgd, Training, tree
-from ebbing.paper.record import provenance, write_csv, write_json
-from ebbing.runs import HERE, Execution, Store, Where
-from ebbing.validate import Array, count
+from ebbing._validate import Array, count
+from ebbing.learn import DigitTasks, Experiment, FiveLayers, Sgd, prefix_tree
+from ebbing.paper._output import provenance, write_csv, write_json
+from ebbing.runs import LOCAL, Execution, Resources, Store
 
 Panel = Literal["a", "b", "c", "d"]
 
 NOT_FITTED = 0.05
-"""Squared training error above which a task counts as not learnt; guessing gives about 0.2."""
+"""Squared training error above which a task counts as not learned; guessing gives about 0.2."""
 
 
 def _overlap_b(first: str, seconds: str, third: str, fourth: str) -> list[tuple[str, ...]]:
@@ -78,9 +78,9 @@ class Config:
         count("seeds", self.seeds)
 
     @property
-    def training(self) -> Training:
+    def experiment(self) -> Experiment:
         """What is trained."""
-        return Training(self.tasks, self.architecture, self.method)
+        return Experiment(self.tasks, self.architecture, self.method)
 
 
 def sequences() -> list[tuple[str, ...]]:
@@ -94,7 +94,7 @@ class Result:
 
     config: Config
     matrices: dict[tuple[str, ...], Array]  # (seeds, T+1, T)
-    fits: dict[tuple[str, ...], Array]  # (seeds, T) squared error on the training data, just learnt
+    fits: dict[tuple[str, ...], Array]  # (seeds, T) squared error on the training data, just learned
     provenance: dict[str, Any] = field(repr=False)
 
     def forgetting(self, panel: Panel, setup: str) -> Array:
@@ -103,7 +103,7 @@ class Result:
 
     @property
     def not_fitted(self) -> list[tuple[tuple[str, ...], int, int, float]]:
-        """Sequence, seed, place and training error of every task that was not learnt: theory says nothing of those."""
+        """Sequence, seed, place and training error of every task that was not learned: theory says nothing of those."""
         return [
             (sequence, int(seed), int(place), float(fits[seed, place]))
             for sequence, fits in self.fits.items()
@@ -120,15 +120,15 @@ def run(
     config: Config,
     store: Store,
     *,
-    where: Where = HERE,
+    resources: Resources = LOCAL,
     progress: Callable[[float], None] | None = None,
 ) -> Result:
     """Train what the store does not have yet, and gather the matrices."""
     began = time.monotonic()
     wanted = sequences()
-    nodes = [node for seed in range(config.seeds) for node in tree(wanted, seed)]
-    execution = Execution(config.training, nodes, store, progress)
-    execution.run(where)
+    nodes = [node for seed in range(config.seeds) for node in prefix_tree(wanted, seed)]
+    execution = Execution(config.experiment, nodes, store, progress)
+    execution.run(resources)
     measured = {sequence: execution.measured(sequence, range(config.seeds)) for sequence in wanted}
     matrices, fitted = ({sequence: found[i] for sequence, found in measured.items()} for i in (0, 1))
     record = provenance(config, time.monotonic() - began, "torch")

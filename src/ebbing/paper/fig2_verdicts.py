@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ebbing import metrics
+from ebbing._validate import Array
 from ebbing.learn import DigitTasks
+from ebbing.paper._output import Verdict
+from ebbing.paper._statistics import Paired, trend
 from ebbing.paper.fig2 import SETUPS, Panel, Result
-from ebbing.paper.record import Verdict
-from ebbing.paper.statistics import Paired, trend
 from ebbing.problem import Problem
 from ebbing.theory import expect
-from ebbing.validate import Array
 
 RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)
 """r = 1 - n/p at which predictions are made: a network has no p of the theory, so none is preferred."""

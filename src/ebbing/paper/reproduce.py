@@ -14,14 +14,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from ebbing.files import write_whole
-from ebbing.paper import claims, fig1, rules, tables
-from ebbing.paper.record import Verdict, verdict_markdown, write_json
-from ebbing.validate import count
+from ebbing._files import write_atomic
+from ebbing._validate import count
+from ebbing.paper import claims, fig1, order_tables, rule_comparison
+from ebbing.paper._output import Verdict, verdict_markdown, write_json
 
 if TYPE_CHECKING:
-    from ebbing.paper.comparison import Study
-    from ebbing.runs import Where
+    from ebbing.paper.method_comparison import Study
+    from ebbing.runs import Resources
 
 Progress = Callable[[float], None]
 
@@ -49,11 +49,11 @@ class Options:
                 count(name, value)
 
     @property
-    def where(self) -> Where:
+    def resources(self) -> Resources:
         """Who trains."""
-        from ebbing.runs import Where  # which loads PyTorch
+        from ebbing.runs import Resources  # which loads PyTorch
 
-        return Where(self.workers, self.cluster, self.device)
+        return Resources(self.workers, self.cluster, self.device)
 
 
 def _fig1(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
@@ -70,31 +70,32 @@ def _claims(folder: Path, progress: Progress, options: Options) -> list[Verdict]
 
 
 def _tables(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
-    result = tables.run()
+    result = order_tables.run()
     progress(1.0)
-    write_whole(folder / "tables.txt", tables.to_text(result) + "\n")
-    write_whole(folder / "tables.json", tables.to_json(result) + "\n")
-    for name, text in tables.to_csv(result).items():
-        write_whole(folder / f"tables_{name}.csv", text)
+    write_atomic(folder / "tables.txt", order_tables.to_text(result) + "\n")
+    write_atomic(folder / "tables.json", order_tables.to_json(result) + "\n")
+    for name, text in order_tables.to_csv(result).items():
+        write_atomic(folder / f"tables_{name}.csv", text)
     ran = "exact polynomials in r, positivity proved on (0, 1)"
     return [Verdict(s.name, "task order", ran, s.proved, s.holds) for s in result.statements]
 
 
 def _rules(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
-    result = rules.run(progress=progress)
-    rules.save(result, folder)
+    result = rule_comparison.run(progress=progress)
+    rule_comparison.save(result, folder)
     return result.verdicts()
 
 
 def _fig2(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     from ebbing.learn import Sgd  # PyTorch is loaded for this target only
-    from ebbing.paper import fig2, fig2_plot, fig2_verdicts
+    from ebbing.paper import fig2, fig2_verdicts
+    from ebbing.plot import fig2 as fig2_plot
     from ebbing.runs import Store
 
     config = fig2.Config(seeds=options.seeds or 3)
     if options.scale == "quick":
         config = fig2.Config(seeds=options.seeds or 2, method=Sgd(epochs=150))
-    result = fig2.run(config, Store(folder / "runs"), progress=progress, where=options.where)
+    result = fig2.run(config, Store(folder / "runs"), progress=progress, resources=options.resources)
     fig2.save(result, folder)
     fig2_plot.save(result, folder)
     return fig2_verdicts.verdicts(result)
@@ -105,7 +106,7 @@ def _sensitivity(folder: Path, progress: Progress, options: Options) -> list[Ver
     from ebbing.runs import Store
 
     config = sensitivity.Config(seeds=options.seeds or 3)
-    result = sensitivity.run(config, Store(folder / "runs"), progress=progress, where=options.where)
+    result = sensitivity.run(config, Store(folder / "runs"), progress=progress, resources=options.resources)
     sensitivity.save(result, folder)
     return result.verdicts()
 
@@ -124,14 +125,17 @@ def _ablations(folder: Path, progress: Progress, options: Options) -> list[Verdi
 
 
 def _compared(study: Study, folder: Path, progress: Progress, options: Options) -> list[Verdict]:
-    from ebbing.paper import comparison, comparison_plot, comparison_report
+    from ebbing.paper import method_comparison, method_report
+    from ebbing.plot import method_comparison as method_plot
     from ebbing.runs import Store
 
     study, store = study.with_seeds(options.seeds), Store(folder / "runs")
-    result = comparison.run(study, store, progress=progress, stored_only=options.stored, where=options.where)
-    comparison_report.save(result, folder)
-    comparison_plot.save(result, folder)
-    return comparison_report.verdicts(result)
+    result = method_comparison.run(
+        study, store, progress=progress, stored_only=options.stored, resources=options.resources
+    )
+    method_report.save(result, folder)
+    method_plot.save(result, folder)
+    return method_report.verdicts(result)
 
 
 TARGETS: dict[str, Callable[[Path, Progress, Options], list[Verdict]]] = {
@@ -181,7 +185,7 @@ def _record(target: str, verdicts: list[Verdict], folder: Path) -> None:
     entries = [{"target": name} | asdict(verdict) for name, found in known.items() for verdict in found]
     write_json(folder / "verdicts.json", {"verdicts": entries})
     everything = [verdict for found in known.values() for verdict in found]
-    write_whole(folder / "verdicts.md", "# Verdicts\n\n" + verdict_markdown(everything))
+    write_atomic(folder / "verdicts.md", "# Verdicts\n\n" + verdict_markdown(everything))
 
 
 def _known(path: Path) -> dict[str, list[Verdict]]:

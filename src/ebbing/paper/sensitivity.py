@@ -21,12 +21,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ebbing import metrics
-from ebbing.learn import DigitTasks, FiveLayers, Sgd, Training, tree
+from ebbing._validate import Array, count
+from ebbing.learn import DigitTasks, Experiment, FiveLayers, Sgd, prefix_tree
 from ebbing.paper import fig2
-from ebbing.paper.record import STYLE, Verdict, provenance, save_figure, write_csv, write_json
-from ebbing.paper.statistics import Paired, standard_error, trend
-from ebbing.runs import HERE, Execution, Store, Where
-from ebbing.validate import Array, count
+from ebbing.paper._output import STYLE, Verdict, provenance, save_figure, write_csv, write_json
+from ebbing.paper._statistics import Paired, standard_error, trend
+from ebbing.runs import LOCAL, Execution, Resources, Store
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -61,18 +61,18 @@ class Config:
             count(name, getattr(self, name))
 
     @property
-    def variants(self) -> dict[str, Training]:
+    def variants(self) -> dict[str, Experiment]:
         """What is trained, by name; the unchanged one first."""
-        found = {UNCHANGED: Training(self.tasks, self.architecture, Sgd(epochs=self.steps))}
+        found = {UNCHANGED: Experiment(self.tasks, self.architecture, Sgd(epochs=self.steps))}
         for size in self.batch_sizes:
             method = Sgd(epochs=self.epochs(size), batch_size=size)
-            found[f"batches of {size}"] = Training(self.tasks, self.architecture, method)
+            found[f"batches of {size}"] = Experiment(self.tasks, self.architecture, method)
         for factor in self.width_factors:
             one, two, three, four = (max(1, round(factor * width)) for width in self.architecture.widths)
             wider = FiveLayers((one, two, three, four))
-            found[f"widths x {factor:g}"] = Training(self.tasks, wider, Sgd(epochs=self.steps))
+            found[f"widths x {factor:g}"] = Experiment(self.tasks, wider, Sgd(epochs=self.steps))
         for loss in self.losses:
-            found[f"{loss} loss"] = Training(self.tasks, self.architecture, Sgd(epochs=self.steps, loss=loss))
+            found[f"{loss} loss"] = Experiment(self.tasks, self.architecture, Sgd(epochs=self.steps, loss=loss))
         return found
 
     def epochs(self, batch_size: int) -> int:
@@ -91,7 +91,7 @@ class Result:
 
     config: Config
     matrices: dict[str, dict[Tasks, Array]]  # (seeds, T+1, T)
-    fits: dict[str, dict[Tasks, Array]]  # (seeds, T) squared error on the training data, just learnt
+    fits: dict[str, dict[Tasks, Array]]  # (seeds, T) squared error on the training data, just learned
     provenance: dict[str, Any] = field(repr=False)
 
     def forgetting(self, variant: str, panel: Panel) -> Array:
@@ -100,15 +100,15 @@ class Result:
         return np.stack([metrics.forgetting(matrix, kind="error") for matrix in matrices], axis=1)
 
     def fitted(self, variant: str) -> tuple[int, int]:
-        """How many tasks were learnt, of how many: squared training error below 0.05, as in Figure 2."""
+        """How many tasks were learned, of how many: squared training error below 0.05, as in Figure 2."""
         fits = np.concatenate([values.ravel() for values in self.fits[variant].values()])
         return int(np.count_nonzero(fits < fig2.NOT_FITTED)), fits.size
 
     def verdicts(self) -> list[Verdict]:
         """Which conclusions hold in each variant."""
         found = []
-        for variant, training in self.config.variants.items():
-            method = training.method
+        for variant, experiment in self.config.variants.items():
+            method = experiment.method
             assert isinstance(method, Sgd)
             ran = f"{variant}, {self.config.seeds} seed{'s' * (self.config.seeds > 1)}, {method.epochs} epochs"
             few, all_ = self.fitted(variant)
@@ -143,23 +143,23 @@ def run(
     config: Config,
     store: Store,
     *,
-    where: Where = HERE,
+    resources: Resources = LOCAL,
     progress: Callable[[float], None] | None = None,
 ) -> Result:
     """Train what the store does not have yet, one variant after the other, and gather the matrices."""
     began = time.monotonic()
     wanted = [sequence for marks in SEQUENCES.values() for sequence in marks.values()]
-    nodes = [node for seed in range(config.seeds) for node in tree(wanted, seed)]
+    nodes = [node for seed in range(config.seeds) for node in prefix_tree(wanted, seed)]
     matrices, fits = {}, {}
     networks = {"trained": 0, "found": 0}
-    for k, (variant, training) in enumerate(config.variants.items()):
+    for k, (variant, experiment) in enumerate(config.variants.items()):
 
         def report(share: float, k: int = k) -> None:
             if progress:
                 progress((k + share) / len(config.variants))
 
-        execution = Execution(training, nodes, store, report)
-        execution.run(where)
+        execution = Execution(experiment, nodes, store, report)
+        execution.run(resources)
         networks["found"] += execution.found
         networks["trained"] += len(execution.nodes) - execution.found
         matrices[variant], fits[variant] = {}, {}
@@ -173,8 +173,8 @@ def run(
 def save(result: Result, folder: Path) -> None:
     """sensitivity.csv (forgetting by variant, sequence and seed), .json (matrices, fits, provenance), .png and .svg."""
     rows = []
-    for variant, training in result.config.variants.items():
-        method, architecture = training.method, training.architecture
+    for variant, experiment in result.config.variants.items():
+        method, architecture = experiment.method, experiment.architecture
         assert isinstance(method, Sgd)
         assert isinstance(architecture, FiveLayers)
         widths = " ".join(map(str, architecture.widths))
@@ -200,7 +200,7 @@ def save(result: Result, folder: Path) -> None:
     save_figure(figure, folder, "sensitivity")
 
 
-_COLOURS = ("#000000", "#0072B2", "#56B4E9", "#009E73", "#CC79A7", "#D55E00")  # Okabe-Ito
+_COLORS = ("#000000", "#0072B2", "#56B4E9", "#009E73", "#CC79A7", "#D55E00")  # Okabe-Ito
 _MARKERS = "osD^vX"
 
 
@@ -220,7 +220,7 @@ def plot(result: Result) -> Figure:
                 few, all_ = result.fitted(variant)
                 label = variant if few == all_ else f"{variant} ({few} of {all_} tasks fitted)"
                 x = np.arange(len(marks)) + 0.07 * (k - (len(result.matrices) - 1) / 2)
-                look = {"color": _COLOURS[k % 6], "marker": _MARKERS[k % 6], "ms": 4, "lw": 1, "capsize": 2}
+                look = {"color": _COLORS[k % 6], "marker": _MARKERS[k % 6], "ms": 4, "lw": 1, "capsize": 2}
                 ax.errorbar(x, F.mean(axis=0), yerr=standard_error(F), label=label, **look)
             ax.set_title(f"({panel}) {titles[panel]}", loc="left")
             ax.set_xticks(range(len(marks)), marks)

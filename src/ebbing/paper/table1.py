@@ -9,13 +9,13 @@ task, and on Permuted MNIST TRGP+ with more protected.
 from __future__ import annotations
 
 from ebbing.learn import PermutedMnist, SplitCifar100, Threshold
-from ebbing.paper.comparison import Contender, Protocol, Study
+from ebbing.paper.method_comparison import MethodVariant, Protocol, Study
 
 
-def fading(examples: int, weights: int) -> float:
+def retention_ratio(examples: int, weights: int) -> float:
     """r = 1 - n/p as the theory has it: n examples of a task, p weights that it trains.
 
-    >>> fading(54_000, weights=784 * 100 + 100 * 100 + 100 * 10)
+    >>> retention_ratio(54_000, weights=784 * 100 + 100 * 100 + 100 * 10)
     0.396
     """
     return round(1 - examples / weights, 3)
@@ -25,23 +25,23 @@ MNIST_WEIGHTS = 89_400
 CIFAR100_WEIGHTS = 6_528_896  # with one of the heads
 
 
-FREE = Contender("TRGP free", "trgp-free")
-SHARED_START = Contender("TRGP free, shared start", "trgp-free", changes={"begins": "shared"})
+FREE = MethodVariant("TRGP free", "trgp-free")
+SHARED_START = MethodVariant("TRGP free, shared start", "trgp-free", changes={"start_from": "shared"})
 
 
-def contenders(r: float) -> tuple[Contender, ...]:
+def variants(r: float) -> tuple[MethodVariant, ...]:
     """The rows of the table; r gives the theory's weights."""
     return (
-        Contender("SGD", "sgd"),
-        Contender("GPM", "gpm"),
-        Contender("TRGP as published", "trgp", as_published=True),
-        Contender("TRGP", "trgp"),
-        Contender("TRGP+ as published", "trgp+", as_published=True),
-        Contender("TRGP+", "trgp+"),
-        Contender("TRGP+ theory", "trgp+", changes={"recency": r}),
+        MethodVariant("SGD", "sgd"),
+        MethodVariant("GPM", "gpm"),
+        MethodVariant("TRGP as published", "trgp", as_published=True),
+        MethodVariant("TRGP", "trgp"),
+        MethodVariant("TRGP+ as published", "trgp+", as_published=True),
+        MethodVariant("TRGP+", "trgp+"),
+        MethodVariant("TRGP+ theory", "trgp+", changes={"recency": r}),
         SHARED_START,
         FREE,
-        Contender("copies", "copies"),
+        MethodVariant("copies", "copies"),
     )
 
 
@@ -61,14 +61,14 @@ def _printed(trgp: tuple[float, float], trgp_plus: tuple[float, float]) -> dict[
     return {"TRGP": trgp, "TRGP as published": trgp, "TRGP+": trgp_plus, "TRGP+ as published": trgp_plus}
 
 
-MORE_PROTECTED = Contender(
+MORE_PROTECTED = MethodVariant(
     "TRGP+, more protected",
     "trgp+",
-    changes={"threshold": Threshold((0.98, 0.99, 0.99), growth=0.0, crossing=False), "samples": 3000},
+    changes={"threshold": Threshold((0.98, 0.99, 0.99), growth=0.0, include_crossing=False), "num_examples": 3000},
 )
 """With what TRGP free protects."""
 
-_ROWS = contenders(fading(54_000, MNIST_WEIGHTS))
+_ROWS = variants(retention_ratio(54_000, MNIST_WEIGHTS))
 PMNIST = Protocol(
     "pmnist",
     PermutedMnist(),
@@ -80,7 +80,7 @@ PMNIST = Protocol(
 CIFAR100_SHORT = Protocol(
     "cifar100 short",
     SplitCifar100(),
-    contenders(fading(4_750, CIFAR100_WEIGHTS)),
+    variants(retention_ratio(4_750, CIFAR100_WEIGHTS)),
     PAIRS,
     seeds=3,
     epochs=2,
@@ -90,7 +90,7 @@ CIFAR100_SHORT = Protocol(
 CIFAR100 = Protocol(
     "cifar100",
     SplitCifar100(),
-    (Contender("TRGP", "trgp"), Contender("TRGP+", "trgp+"), SHARED_START, FREE),
+    (MethodVariant("TRGP", "trgp"), MethodVariant("TRGP+", "trgp+"), SHARED_START, FREE),
     (("TRGP+", "TRGP"), ("TRGP free", "TRGP+"), ("TRGP free", "TRGP free, shared start")),
     seeds=2,
     printed={"TRGP": (74.46, -0.90), "TRGP+": (75.31, 0.13)},
@@ -98,7 +98,7 @@ CIFAR100 = Protocol(
 QUICK = Protocol(
     "pmnist quick",
     PermutedMnist(tasks=4, train_images=4_000, test_images=2_000, validation_images=0),
-    contenders(fading(4_000, MNIST_WEIGHTS)),
+    variants(retention_ratio(4_000, MNIST_WEIGHTS)),
     PAIRS,
     seeds=2,
     epochs=2,

@@ -8,13 +8,13 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from ebbing.data import COLLECTIONS, Entry, folder
+from ebbing.data import COLLECTIONS, CachedFile, folder
 from ebbing.printing import note, table_of
 
 _STYLES = {"verified": "green", "damaged": "bold red", "missing": "dim"}
 
 
-def data_json(entries: Sequence[Entry]) -> dict[str, Any]:
+def data_json(entries: Sequence[CachedFile]) -> dict[str, Any]:
     """What `ebbing data --json` says; a missing file has no size."""
     return {
         "folder": str(folder()),
@@ -26,7 +26,7 @@ def data_json(entries: Sequence[Entry]) -> dict[str, Any]:
     }
 
 
-def print_data(entries: Sequence[Entry], console: Console) -> None:
+def print_data(entries: Sequence[CachedFile], console: Console) -> None:
     """One row per file, and what to do if one is missing or damaged."""
     console.print(Text(f"data in {folder()} (set EBBING_DATA for another folder)"), soft_wrap=True)
     table = table_of("data", "file", "bytes", "", left=(0, 1, 3))

@@ -12,16 +12,16 @@ from rich.text import Text
 
 from ebbing.printing import note, table_of
 from ebbing.problem import Problem
-from ebbing.simulation import Estimate, MetricSample
+from ebbing.simulation import MeanEstimate, SimulatedMetrics
 from ebbing.theory import Expectation, forward_transfer
-from ebbing.theory.rates import Rates
+from ebbing.theory._rates import Rates
 
 _MOST_ROWS = 40
 
 
 def problem_json(problem: Problem) -> dict[str, Any]:
     """All that determines a problem."""
-    names = ("gram", "gaps", "n", "p", "sigma", "unmodelled", "names")
+    names = ("gram", "gaps", "n", "p", "sigma", "unmodeled", "names")
     return {"T": problem.T} | {name: getattr(problem, name) for name in names}
 
 
@@ -41,11 +41,11 @@ def expectation_json(e: Expectation) -> dict[str, Any]:
     }
 
 
-def sample_json(sample: MetricSample, seed: int, expectation: Expectation | None) -> dict[str, Any]:
+def sample_json(sample: SimulatedMetrics, seed: int, expectation: Expectation | None) -> dict[str, Any]:
     """What `ebbing simulate --json` says; theory is null where the expectation is infinite."""
 
     def one(name: str) -> dict[str, Any]:
-        estimate = Estimate.of(getattr(sample, name))
+        estimate = MeanEstimate.of(getattr(sample, name))
         content: dict[str, Any] = vars(estimate) | {"theory": None, "theory_std": None, "z": None}
         if expectation is not None:
             mean, std = getattr(expectation, name), getattr(expectation, f"{name}_std")
@@ -79,7 +79,7 @@ def print_expectation(e: Expectation, console: Console) -> None:
     console.print()
 
     transfer = forward_transfer(problem).difference
-    table = table_of("task", "error before", "just learnt", "at the end", "lost", "forward transfer")
+    table = table_of("task", "error before", "just learned", "at the end", "lost", "forward transfer")
     shown = [*range(min(problem.T, _MOST_ROWS - 1)), *([problem.T - 1] if problem.T >= _MOST_ROWS else [])]
     for i in shown:
         if i == problem.T - 1 and problem.T > _MOST_ROWS:
@@ -88,20 +88,20 @@ def print_expectation(e: Expectation, console: Console) -> None:
         table.add_row(Text(problem.names[i]), *(f"{x:.4g}" for x in numbers))
     console.print(table)
     note(
-        "Errors are squared distances to a task's ground truth. Lost: error at the end minus error just learnt. "
-        "Forward transfer: error just learnt minus error when learnt alone; negative means that earlier tasks help.",
+        "Errors are squared distances to a task's ground truth. Lost: error at the end minus error just learned. "
+        "Forward transfer: error just learned minus error when learned alone; negative means that earlier tasks help.",
         console,
     )
 
 
-def print_sample(sample: MetricSample, expectation: Expectation | None, console: Console) -> None:
+def print_sample(sample: SimulatedMetrics, expectation: Expectation | None, console: Console) -> None:
     """Sample means with standard errors beside theory."""
     runs, T = len(sample.generalization), sample.problem.T
     console.print(Text(f"{describe(sample.problem)}; {runs:,} run{'s' * (runs > 1)}"))
     labels = {"forgetting": f"forgetting F_{T}", "generalization": f"generalization error G_{T}"}
     if T < 2:
         del labels["forgetting"]
-    estimates = [Estimate.of(getattr(sample, name)) for name in labels]
+    estimates = [MeanEstimate.of(getattr(sample, name)) for name in labels]
     table = table_of("", *labels.values())
     table.add_row("mean", *(f"{estimate.mean:.6g}" for estimate in estimates), style="bold")
     table.add_row("its standard error", *(f"{estimate.standard_error:.2g}" for estimate in estimates))
@@ -127,14 +127,14 @@ def describe(problem: Problem) -> str:
     """
     over = problem.n < problem.p
     regime = "overparameterized" if over.all() else "underparameterized" if not over.any() else "both regimes"
-    r = Rates.of(problem).keep
+    r = Rates.of(problem).retained
     ratio = f", r = {r[0]:.4g}" if over.all() and np.all(r == r[0]) else ""
     tasks = f"{problem.T} task{'s' * (problem.T > 1)}"
     noise = np.sqrt(problem.noise_variance)
     return f"{tasks}, n={_span(problem.n)}, p={problem.p}, noise {_span(noise)}: {regime}{ratio}"
 
 
-def z_score(estimate: Estimate, mean: float) -> float:
+def z_score(estimate: MeanEstimate, mean: float) -> float:
     """Distance of a sample's mean from theory in standard errors; 0 if both agree without any spread."""
     difference = estimate.mean - mean
     if not estimate.standard_error <= 1e-13 * abs(mean):  # above rounding, or nan for a single run

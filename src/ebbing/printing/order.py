@@ -9,17 +9,17 @@ from rich.console import Console
 from rich.text import Text
 
 from ebbing.order import Front, Plan, Stakes
-from ebbing.order.objective import Minimise
+from ebbing.order.objective import Objective
 from ebbing.printing import note, table_of
 from ebbing.printing.linear import describe, problem_json
 from ebbing.problem import Problem
 from ebbing.theory import expect
 
 
-def parse_minimise(text: str) -> Minimise:
-    """What the command line asks to be minimised.
+def parse_objective(text: str) -> Objective:
+    """What the command line asks to be minimized.
 
-    >>> parse_minimise("forgetting"), parse_minimise("0.7")
+    >>> parse_objective("forgetting"), parse_objective("0.7")
     ('forgetting', {'forgetting': 0.7, 'generalization': 0.30000000000000004})
     """
     if text in ("forgetting", "generalization"):
@@ -29,20 +29,20 @@ def parse_minimise(text: str) -> Minimise:
     except ValueError:
         weight = -1.0
     if not 0 <= weight <= 1:
-        raise ValueError(f"minimise={text!r}: give forgetting, generalization, or a weight of forgetting from 0 to 1")
+        raise ValueError(f"objective={text!r}: give forgetting, generalization, or a weight of forgetting from 0 to 1")
     return {"forgetting": weight, "generalization": 1 - weight}
 
 
-def print_stakes(found: Stakes, minimise: str, console: Console) -> None:
+def print_stakes(found: Stakes, objective: str, console: Console) -> None:
     """The order, its certificate, and what other orders lead to."""
     plan = found.plan
     console.print(Text(describe(plan.problem)))
-    console.print(Text(f"learn in this order, for {_wanted(minimise)}:", "bold"))
+    console.print(Text(f"learn in this order, for {_wanted(objective)}:", "bold"))
     console.print(Text("  " + " > ".join(plan.names)))
     console.print(Text(_certificate(plan)))
     console.print()
     names = [name for name in ("forgetting", "generalization") if name == "generalization" or plan.problem.T > 1]
-    mixed = minimise not in names
+    mixed = objective not in names
     table = table_of("", *(["the mix"] if mixed else []), *(_LABELS[name] for name in names))
     for label, order, value in (
         ("this order", plan.order, plan.value),
@@ -53,7 +53,7 @@ def print_stakes(found: Stakes, minimise: str, console: Console) -> None:
         table.add_row(label, *([f"{value:.6g}"] if mixed else []), *(f"{getattr(e, name):.6g}" for name in names))
     chance = found.chance
     mean = f"{chance.mean:.5g} ± {chance.standard_error:.1g}"
-    table.add_row("random orders, mean", *([mean] if mixed else [mean if name == minimise else "" for name in names]))
+    table.add_row("random orders, mean", *([mean] if mixed else [mean if name == objective else "" for name in names]))
     console.print(table)
     shares = (chance.share_above(found.given), chance.share_above(plan.value))
     note(
@@ -83,17 +83,17 @@ def _certificate(plan: Plan) -> str:
     )
 
 
-def _wanted(minimise: str) -> str:
+def _wanted(objective: str) -> str:
     words = {"forgetting": "the least forgetting", "generalization": "the least generalization error"}
-    return words.get(minimise) or f"the least mix of forgetting (weight {minimise}) and generalization error"
+    return words.get(objective) or f"the least mix of forgetting (weight {objective}) and generalization error"
 
 
-def stakes_json(found: Stakes, minimise: str) -> dict[str, Any]:
+def stakes_json(found: Stakes, objective: str) -> dict[str, Any]:
     """What `ebbing order --json` says."""
     plan, chance = found.plan, found.chance
     return {
         "problem": problem_json(plan.problem),
-        "minimise": minimise,
+        "objective": objective,
         "order": plan.order,
         "names": plan.names,
         "value": plan.value,

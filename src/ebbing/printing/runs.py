@@ -31,7 +31,7 @@ def runs_json(folder: Path, clean: str | None) -> dict[str, Any]:
 
 
 def print_runs(content: dict[str, Any], console: Console) -> None:
-    """A table for all that learnt the same tasks with the same network; one row for all seeds of the same method."""
+    """A table for all that learned the same tasks with the same network; one row for all seeds of the same method."""
     if not content["groups"]:
         note(f"nothing trained in {content['folder']}{_freed(content)}", console)
         return

@@ -9,9 +9,9 @@ from rich.console import Console
 from rich.text import Text
 
 from ebbing import metrics
-from ebbing.learn.training import Training
+from ebbing.learn.experiment import Experiment
 from ebbing.printing import note, table_of
-from ebbing.runs.stream import StreamRun
+from ebbing.runs.streams import StreamRun
 
 _MOST_COLUMNS = 12
 
@@ -30,11 +30,11 @@ def parse_weights(text: str | None) -> tuple[float, ...] | None:
         raise ValueError(f"weights={text!r}: give numbers separated by commas: 1.2,0.8") from None
 
 
-def train_json(run: StreamRun, training: Training) -> dict[str, Any]:
+def train_json(run: StreamRun, experiment: Experiment) -> dict[str, Any]:
     """What `ebbing train --json` says."""
     several = len(run.tasks) > 1
     return {
-        "settings": training.describe(),
+        "settings": experiment.describe(),
         "seed": run.seed,
         "tasks": list(run.tasks),
         "accuracies": run.accuracies,
@@ -68,4 +68,4 @@ def print_run(run: StreamRun, console: Console) -> None:
             f"memory                {kept:.2f} MB a task but the last, besides the network's {network:.2f} MB"
         )
     stored = "" if run.trained == len(run.tasks) else ", the others were stored"
-    note(f"{run.trained} of {len(run.tasks)} tasks learnt now{stored}", console)
+    note(f"{run.trained} of {len(run.tasks)} tasks learned now{stored}", console)

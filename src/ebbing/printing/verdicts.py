@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ebbing.paper.record import Verdict
+from ebbing.paper._output import Verdict
 
 
 def print_verdicts(verdicts: Sequence[Verdict], folder: Path, console: Console) -> None:

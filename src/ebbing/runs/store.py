@@ -26,7 +26,7 @@ from typing import Any
 import safetensors.torch
 from torch import Tensor
 
-from ebbing.files import write_whole
+from ebbing._files import write_atomic
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 
@@ -64,14 +64,14 @@ class CheckpointFile:
         except FileNotFoundError:
             return None
         if hashlib.sha256(content[:-32]).digest() != content[-32:]:
-            warnings.warn(f"{self.path} is damaged; its task will be learnt from the beginning", stacklevel=2)
+            warnings.warn(f"{self.path} is damaged; its task will be learned from the beginning", stacklevel=2)
             return None
         return safetensors.torch.load(content[:-32])
 
     def save(self, content: dict[str, Tensor]) -> None:
         """Replace what was saved."""
-        packed = safetensors.torch.save(content)
-        _write(self.path, packed + hashlib.sha256(packed).digest())
+        encode_json = safetensors.torch.save(content)
+        _write(self.path, encode_json + hashlib.sha256(encode_json).digest())
 
     def remove(self) -> None:
         """Once the training is finished."""
@@ -194,7 +194,7 @@ def _write(path: Path, content: bytes) -> None:
     """The whole file, on disk, or none of it; once more if someone cleans the folder just then."""
     for left in reversed(range(_ATTEMPTS)):
         try:
-            write_whole(path, content)
+            write_atomic(path, content)
             return
         except FileNotFoundError:
             if not left:

@@ -8,34 +8,34 @@ from ebbing.theory.closed_form import (
     two_task_generalization,
     two_task_generalization_slope,
 )
-from ebbing.theory.consequences import (
+from ebbing.theory.expectation import Expectation, Terms, expect, expectation_if_finite
+from ebbing.theory.grid import ExpectationGrid, expect_grid
+from ebbing.theory.overfitting import Floor, OverfittingVerdict, benign_overfitting, descent_floor
+from ebbing.theory.transfer import (
     ForwardTransfer,
     NegativeForgetting,
-    forgetting_evolution,
+    forgetting_curve_by_recursion,
     forward_transfer,
     negative_forgetting,
 )
-from ebbing.theory.expectation import Expectation, Terms, expect, expectation_if_finite
-from ebbing.theory.grid import Grid, expect_grid
-from ebbing.theory.landscape import Floor, OverfittingVerdict, descent_floor, overfitting
 
 __all__ = [
     "Expectation",
+    "ExpectationGrid",
     "Floor",
     "ForwardTransfer",
-    "Grid",
     "NegativeForgetting",
     "OverfittingVerdict",
     "Terms",
+    "benign_overfitting",
     "coefficients",
     "descent_floor",
     "expect",
     "expect_grid",
     "expectation_if_finite",
-    "forgetting_evolution",
+    "forgetting_curve_by_recursion",
     "forward_transfer",
     "negative_forgetting",
-    "overfitting",
     "overparameterized_ratio",
     "theorem_terms",
     "two_task_forgetting",

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from ebbing._validate import Array, count
 from ebbing.problem import Problem
+from ebbing.theory._rates import Rates
 from ebbing.theory.expectation import Terms
-from ebbing.theory.rates import Rates
-from ebbing.validate import Array, count
 
 
 def overparameterized_ratio(n: int, p: int) -> float:
@@ -30,10 +30,10 @@ def coefficients(T: int, n: int, p: int) -> Array:
     [0.0, 0.125, 0.5]
     """
     T, n, p = count("T", T), count("n", n), count("p", p)
-    power, learn = _powers(T, n, p), min(n, p) / p
+    power, replaced = _powers(T, n, p), min(n, p) / p
     i, j = np.triu_indices(T, k=1)
     c = np.zeros((T, T))
-    c[i, j] = learn * (power[T - 1 - i] - power[j - i] + power[T - 1 - j])
+    c[i, j] = replaced * (power[T - 1 - i] - power[j - i] + power[T - 1 - j])
     return c
 
 
@@ -47,9 +47,9 @@ def theorem_terms(problem: Problem) -> Terms:
     """
     T, n = problem.T, _equal_n(problem)
     power, start, gaps = _powers(T, n, problem.p), problem.start, problem.gaps
-    learn = min(n, problem.p) / problem.p
-    level = float(Rates.of(problem).level[0])  # p sigma^2 / (p-n-1), or p sigma^2 / (n-p-1)
-    if np.isinf(level):
+    replaced = min(n, problem.p) / problem.p
+    noise_floor = float(Rates.of(problem).noise_floor[0])  # p sigma^2 / (p-n-1), or p sigma^2 / (n-p-1)
+    if np.isinf(noise_floor):
         raise ValueError(f"p={problem.p}, n={n}: Theorems 1 and 2 need |p - n| >= 2 when there is noise")
     i = np.arange(1, T)  # the tasks i < T of the paper
     fallen = power[i] * _one_minus_powers(T, n, problem.p)[T - i]  # r^i - r^T
@@ -57,10 +57,10 @@ def theorem_terms(problem: Problem) -> Terms:
     return Terms(
         F1=float(-np.sum(fallen * start[:-1]) / old),
         F2=float(np.sum(coefficients(T, n, problem.p) * gaps) / old),
-        F3=float(level * np.sum(fallen) / old),
+        F3=float(noise_floor * np.sum(fallen) / old),
         G1=float(power[T] * np.mean(start)),
-        G2=float(learn * np.sum(power[T - 1 - np.arange(T)] * gaps.sum(axis=1)) / T),
-        G3=float(level * _one_minus_powers(T, n, problem.p)[T]),
+        G2=float(replaced * np.sum(power[T - 1 - np.arange(T)] * gaps.sum(axis=1)) / T),
+        G3=float(noise_floor * _one_minus_powers(T, n, problem.p)[T]),
     )
 
 
@@ -70,9 +70,9 @@ def two_task_forgetting(problem: Problem) -> float:
     >>> two_task_forgetting(Problem.orthogonal(T=2, n=50, p=100))
     0.75
     """
-    n, p, r, learn, variance = _two_overparameterized_tasks(problem)
+    n, p, r, replaced, variance = _two_overparameterized_tasks(problem)
     noise = n * r * variance / (p - n - 1) if variance else 0.0
-    return float(-r * learn * problem.start[0] + learn * problem.gaps[0, 1] + noise)
+    return float(-r * replaced * problem.start[0] + replaced * problem.gaps[0, 1] + noise)
 
 
 def two_task_generalization(problem: Problem) -> float:
@@ -81,8 +81,8 @@ def two_task_generalization(problem: Problem) -> float:
     >>> two_task_generalization(Problem.orthogonal(T=2, n=50, p=100))
     1.0
     """
-    n, p, r, learn, variance = _two_overparameterized_tasks(problem)
-    fallen = learn * (1 + r)  # 1 - r^2
+    n, p, r, replaced, variance = _two_overparameterized_tasks(problem)
+    fallen = replaced * (1 + r)  # 1 - r^2
     noise = p * variance * fallen / (p - n - 1) if variance else 0.0
     return float(r**2 * problem.start.sum() / 2 + fallen * problem.gaps[0, 1] / 2 + noise)
 
@@ -96,12 +96,12 @@ def two_task_generalization_slope(problem: Problem) -> float:
     >>> two_task_generalization_slope(Problem.identical(T=2, n=50, p=100))
     0.005
     """
-    n, p, r, learn, variance = _two_overparameterized_tasks(problem)
+    n, p, r, replaced, variance = _two_overparameterized_tasks(problem)
     agreement = (problem.start.sum() - problem.gaps[0, 1]) / 2
-    slope = 2 * learn * r * agreement / p
+    slope = 2 * replaced * r * agreement / p
     if variance:
         a = p - n - 1
-        slope -= variance * ((n + 1) * learn * (1 + r) / a**2 + 2 * learn * r / a)
+        slope -= variance * ((n + 1) * replaced * (1 + r) / a**2 + 2 * replaced * r / a)
     return float(slope)
 
 

@@ -10,11 +10,11 @@ from functools import cached_property
 
 import numpy as np
 
+from ebbing._validate import Array
 from ebbing.problem import Problem
-from ebbing.theory.deviation import deviations
-from ebbing.theory.rates import Rates
-from ebbing.theory.recursion import Means
-from ebbing.validate import Array
+from ebbing.theory._covariance import standard_deviations
+from ebbing.theory._rates import Rates
+from ebbing.theory._recursion import ExpectedErrors
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Expectation:
     """What to expect of learning the tasks of `problem` in their order.
 
     errors: E L[t, i], the error on task i after t tasks (T+1, T).
-    lost: E (L[t, i] - L[i, i]) for the tasks i learnt before t, zero elsewhere (T+1, T).
+    lost: E (L[t, i] - L[i, i]) for the tasks i learned before t, zero elsewhere (T+1, T).
     """
 
     problem: Problem
@@ -54,7 +54,7 @@ class Expectation:
     @property
     def forgetting_curve(self) -> Array:
         """E F_t for t = 2..T (T-1,)."""
-        T = at_least_two_tasks(self.problem)
+        T = check_two_tasks(self.problem)
         return np.array([self.lost[t, : t - 1].mean() for t in range(2, T + 1)])
 
     @property
@@ -63,24 +63,24 @@ class Expectation:
         return float(self.errors[-1].mean())
 
     @cached_property
-    def _deviations(self) -> tuple[Array, Array, Array]:
-        return deviations(self.problem.start, self.problem.gaps, Rates.of(self.problem))
+    def _standard_deviations(self) -> tuple[Array, Array, Array]:
+        return standard_deviations(self.problem.start, self.problem.gaps, Rates.of(self.problem))
 
     @property
     def errors_std(self) -> Array:
         """Exact standard deviation of every L[t, i] (T+1, T); inf where the variance is infinite."""
-        return self._deviations[0]
+        return self._standard_deviations[0]
 
     @property
     def forgetting_std(self) -> float:
         """Exact standard deviation of F_T; inf where the variance is infinite."""
-        at_least_two_tasks(self.problem)
-        return float(self._deviations[1])
+        check_two_tasks(self.problem)
+        return float(self._standard_deviations[1])
 
     @property
     def generalization_std(self) -> float:
         """Exact standard deviation of G_T; inf where the variance is infinite."""
-        return float(self._deviations[2])
+        return float(self._standard_deviations[2])
 
 
 def expect(problem: Problem) -> Expectation:
@@ -97,7 +97,7 @@ def expect(problem: Problem) -> Expectation:
     rates = finite_rates(problem)
     T, start = problem.T, problem.start
     errors, lost = np.empty((T + 1, T)), np.empty((T + 1, T))
-    mean = Means(problem.gaps, rates)
+    mean = ExpectedErrors(problem.gaps, rates)
     errors[0], lost[0] = mean.errors(start), mean.lost(start)
     for t in range(1, T + 1):
         mean.learn_next()
@@ -111,19 +111,19 @@ def expectation_if_finite(problem: Problem) -> Expectation | None:
     >>> expectation_if_finite(Problem.orthogonal(T=2, n=50, p=51, sigma=0.3)) is None
     True
     """
-    return None if np.isinf(Rates.of(problem).noise).any() else expect(problem)
+    return None if np.isinf(Rates.of(problem).noise_error).any() else expect(problem)
 
 
 def finite_rates(problem: Problem) -> Rates:
     """The rates of a problem, if its expectation is finite."""
     rates = Rates.of(problem)
-    infinite = np.flatnonzero(np.isinf(rates.noise))
+    infinite = np.flatnonzero(np.isinf(rates.noise_error))
     if len(infinite):
         i = infinite[0]
         task = f"p={problem.p}, n={problem.n[i]}, sigma={problem.sigma[i]:g}"
-        if missing := problem.unmodelled[i]:
+        if missing := problem.unmodeled[i]:
             raise ValueError(
-                f"{task}, unmodelled={missing:g}: the expectation is infinite when |p - n| <= 1 and there is noise, "
+                f"{task}, unmodeled={missing:g}: the expectation is infinite when |p - n| <= 1 and there is noise, "
                 "which missing features are; use another p"
             )
         raise ValueError(
@@ -132,7 +132,7 @@ def finite_rates(problem: Problem) -> Rates:
     return rates
 
 
-def at_least_two_tasks(problem: Problem) -> int:
+def check_two_tasks(problem: Problem) -> int:
     """T, if there is an earlier task to forget."""
     if problem.T < 2:
         raise ValueError("forgetting compares a task with an earlier one: it needs at least two tasks, not 1")

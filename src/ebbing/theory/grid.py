@@ -1,4 +1,4 @@
-"""`expect` over a grid of p, n and sigma in one vectorised call: `expect_grid`."""
+"""`expect` over a grid of p, n and sigma in one vectorized call: `expect_grid`."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from ebbing._validate import Array, counts, non_negative, numbers
 from ebbing.problem import Problem
-from ebbing.theory.deviation import deviations
-from ebbing.theory.expectation import at_least_two_tasks
-from ebbing.theory.rates import Rates
-from ebbing.theory.recursion import Means, column
-from ebbing.validate import Array, counts, non_negative, numbers
+from ebbing.theory._covariance import standard_deviations
+from ebbing.theory._rates import Rates
+from ebbing.theory._recursion import ExpectedErrors, column
+from ebbing.theory.expectation import check_two_tasks
 
 _POINTS_AT_ONCE = 4096
 """Small enough for the work arrays to stay in a core's cache."""
 
 
 @dataclass(frozen=True, eq=False)
-class Grid:
+class ExpectationGrid:
     """Expectations for the same ground truths at many p, n and sigma; every array has the grid's shape.
 
     Where a task with noise has |p - n| <= 1, E F_T, a difference of infinities, is nan, and E G_T is inf unless a later
@@ -39,24 +39,24 @@ class Grid:
     _rates: Rates
 
     @cached_property
-    def _deviations(self) -> Array:
+    def _standard_deviations(self) -> Array:
         shape = self.generalization.shape
         result = np.empty((2, self.generalization.size))
         for points in _chunks(self.generalization.size, _POINTS_AT_ONCE // self.problem.T):
             rates = _at(self._rates, points)
-            result[:, points] = deviations(self.problem.start, self.problem.gaps, rates)[1:]
+            result[:, points] = standard_deviations(self.problem.start, self.problem.gaps, rates)[1:]
         return result.reshape(2, *shape)
 
     @property
     def forgetting_std(self) -> Array:
         """Exact standard deviation of F_T at every point, computed on first use."""
-        at_least_two_tasks(self.problem)
-        return self._deviations[0]
+        check_two_tasks(self.problem)
+        return self._standard_deviations[0]
 
     @property
     def generalization_std(self) -> Array:
         """Exact standard deviation of G_T at every point, computed on first use."""
-        return self._deviations[1]
+        return self._standard_deviations[1]
 
 
 def expect_grid(
@@ -65,7 +65,7 @@ def expect_grid(
     p: npt.ArrayLike | None = None,
     n: npt.ArrayLike | None = None,
     sigma: npt.ArrayLike | None = None,
-) -> Grid:
+) -> ExpectationGrid:
     """`expect` for the ground truths of `problem` at many p, n and sigma, which broadcast against each other.
 
     What is not given is taken from `problem`; a given n or sigma holds for every task. There is no loop over points.
@@ -94,23 +94,23 @@ def expect_grid(
         values = np.broadcast_to(given[name], shape).reshape(1, size) if name in given else own[:, None]
         return np.broadcast_to(values, (problem.T, size))
 
-    variance = points("sigma", problem.sigma) ** 2 + problem.unmodelled[:, None]
+    variance = points("sigma", problem.sigma) ** 2 + problem.unmodeled[:, None]
     rates = Rates.of_counts(points("n", problem.n), points("p", problem.n), variance)
     parts = np.empty((6, size))
     for chunk in _chunks(size, _POINTS_AT_ONCE):
         parts[:, chunk] = _final_parts(problem, _at(rates, chunk))
     parts = parts.reshape(6, *shape)
-    return Grid(problem, parts[:3].sum(axis=0), parts[3:].sum(axis=0), *parts, _rates=rates)
+    return ExpectationGrid(problem, parts[:3].sum(axis=0), parts[3:].sum(axis=0), *parts, _rates=rates)
 
 
 def _final_parts(problem: Problem, rates: Rates) -> Array:
     """F1, F2, F3, G1, G2, G3 (6, points)."""
     with np.errstate(invalid="ignore"):  # inf - inf in what is lost, where the expectation is infinite
-        mean = Means(problem.gaps, rates)
+        mean = ExpectedErrors(problem.gaps, rates)
         for _ in range(problem.T):
             mean.learn_next()
         parts = np.stack(mean.parts(column(problem.start, rates)))
-    parts[2, np.any(np.isinf(rates.noise), axis=0)] = np.nan
+    parts[2, np.any(np.isinf(rates.noise_error), axis=0)] = np.nan
     return parts
 
 

@@ -11,19 +11,21 @@ from typing import ClassVar
 
 from torch import nn
 
-from ebbing.learn.methods.fine_tuning import Plain, Unprotected
+from ebbing.learn.methods.fine_tuning import FineTuningLearner, UnprotectedMethod
 
 
 @dataclass(frozen=True)
-class Copies(Plain):
+class Copies(UnprotectedMethod):
     """Plain gradient descent, task by task, and a copy of the network after each; what is own begins anew."""
 
-    def start(self, network: nn.Module) -> Copied:
-        """A learner that has learnt nothing yet."""
-        return Copied(network, self)
+    identifier: ClassVar[str] = "Copies"
+
+    def start(self, network: nn.Module) -> CopiesLearner:
+        """A learner that has learned nothing yet."""
+        return CopiesLearner(network, self)
 
 
-class Copied(Unprotected):
+class CopiesLearner(FineTuningLearner):
     """A network that answers for each task as it was just after learning it."""
 
     kind: ClassVar[str] = "Copies"

@@ -8,33 +8,37 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
-from ebbing.learn.protection.learner import Learner
-from ebbing.learn.protection.projection import Projection
-from ebbing.learn.protection.subspaces import Growth, first, until_enough
+from ebbing.learn.projection.learner import Learner
+from ebbing.learn.projection.method import ProjectionMethod
+from ebbing.learn.projection.subspaces import BasisUpdate, extend_basis, initial_basis
 
 
 @dataclass(frozen=True)
-class Gpm(Projection):
-    """Gradient projection memory; the settings are those of `Projection`."""
+class Gpm(ProjectionMethod):
+    """Gradient projection memory; the settings are those of `ProjectionMethod`."""
+
+    identifier: ClassVar[str] = "Gpm"
 
     version: ClassVar[int] = 1
 
     def start(self, network: nn.Module) -> Learner:
-        """A learner that has learnt nothing yet."""
+        """A learner that has learned nothing yet."""
         return Learner(network, self)
 
     @property
-    def trusting(self) -> bool:
+    def can_trust(self) -> bool:
         """No."""
         return False
 
-    def grow(self, layer: int, task: int, M: Tensor, R: Tensor) -> Growth:
+    def select_directions(self, layer: int, task: int, M: Tensor, R: Tensor) -> BasisUpdate:
         """Leading directions until enough energy is kept."""
         threshold = self.threshold.at(layer, task)
         return (
-            first(R, threshold, crossing=self.threshold.crossing) if M.shape[1] == 0 else until_enough(M, R, threshold)
+            initial_basis(R, threshold, include_crossing=self.threshold.include_crossing)
+            if M.shape[1] == 0
+            else extend_basis(M, R, threshold)
         )
 
-    def trust(self, gradient: float, inside: Sequence[float]) -> dict[int, float]:
+    def select_trusted(self, gradient: float, inside: Sequence[float]) -> dict[int, float]:
         """Nobody: protected directions stay as they are."""
         return {}

@@ -4,7 +4,7 @@ Choices that the paper leaves open, and why these (docs/networks.md has the meas
 
 1. Batch size: the whole sample at once.
 2. Training loss: cross-entropy on the logits. With the squared error of the sigmoid some tasks after the first are not
-   learnt at all, as the sigmoid saturates; the theory speaks of fitted tasks. Errors are squared errors in any case.
+   learned at all, as the sigmoid saturates; the theory speaks of fitted tasks. Errors are squared errors in any case.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ebbing.learn.schedule import loss_of
-from ebbing.learn.tasks import Sample
-from ebbing.validate import count
+from ebbing._validate import count
+from ebbing.learn.tasks.base import TaskData
+from ebbing.learn.training.schedule import task_loss
 
 
 @dataclass(frozen=True)
 class Sgd:
     """The paper's settings: learning rate 0.1, 600 epochs."""
+
+    identifier: ClassVar[str] = "Sgd"
 
     learning_rate: float = 0.1
     epochs: int = 600
@@ -44,9 +46,9 @@ class Sgd:
         if self.loss not in ("cross-entropy", "squared"):
             raise ValueError(f"loss={self.loss!r}: give 'cross-entropy' or 'squared'")
 
-    def learn(self, network: nn.Module, sample: Sample, random: torch.Generator) -> None:
+    def learn(self, network: nn.Module, task_data: TaskData, random: torch.Generator) -> None:
         """Train the network on the sample, in place."""
-        inputs, labels = sample.train_inputs, sample.train_labels
+        inputs, labels = task_data.train_inputs, task_data.train_labels
         if self.loss == "squared" and not labels.is_floating_point():
             raise ValueError("loss='squared' is for labels between 0 and 1; for classes give 'cross-entropy'")
         parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
@@ -64,7 +66,7 @@ class Sgd:
     ) -> None:
         logits = network(inputs)
         if self.loss == "cross-entropy":
-            loss = loss_of(logits, labels)
+            loss = task_loss(logits, labels)
         else:
             loss = functional.mse_loss(logits.sigmoid(), labels)
         gradients = torch.autograd.grad(loss, parameters, allow_unused=True)

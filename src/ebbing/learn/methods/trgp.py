@@ -12,16 +12,16 @@ from typing import ClassVar, get_args
 
 from torch import Tensor, nn
 
-from ebbing.learn.protection.learner import Learner
-from ebbing.learn.protection.motion import MOST_TRUSTED
-from ebbing.learn.protection.projection import Departure, Projection
-from ebbing.learn.protection.subspaces import Growth, first, strongest
-from ebbing.validate import count
+from ebbing._validate import count
+from ebbing.learn.projection._parametrization import MOST_TRUSTED
+from ebbing.learn.projection.learner import Learner
+from ebbing.learn.projection.method import Departure, ProjectionMethod
+from ebbing.learn.projection.subspaces import BasisUpdate, initial_basis, strongest_directions
 
 
 @dataclass(frozen=True)
-class Trgp(Projection):
-    """The settings of `Projection`, and more.
+class Trgp(ProjectionMethod):
+    """The settings of `ProjectionMethod`, and more.
 
     trusted: how many old tasks may be scaled at most. nearness: which share of the gradient's norm must lie in an old
     task's subspace for it to be trusted.
@@ -33,8 +33,10 @@ class Trgp(Projection):
     latest one only, as the authors' script for Permuted MNIST has it for task 2.
     """
 
-    trusted: int = 2
-    nearness: float = 0.5
+    identifier: ClassVar[str] = "Trgp"
+
+    max_trusted: int = 2
+    trust_threshold: float = 0.5
     as_published: bool | tuple[Departure, ...] = False
     latest_only_at: tuple[int, ...] = ()
 
@@ -42,11 +44,11 @@ class Trgp(Projection):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "trusted", count("trusted", self.trusted))
-        if self.trusted > MOST_TRUSTED:
-            raise ValueError(f"trusted={self.trusted}: give {MOST_TRUSTED} at most")
-        if not isinstance(self.nearness, int | float) or not 0 <= self.nearness <= 1:
-            raise ValueError(f"nearness={self.nearness!r}: give a share between 0 and 1")
+        object.__setattr__(self, "max_trusted", count("max_trusted", self.max_trusted))
+        if self.max_trusted > MOST_TRUSTED:
+            raise ValueError(f"max_trusted={self.max_trusted}: give {MOST_TRUSTED} at most")
+        if not isinstance(self.trust_threshold, int | float) or not 0 <= self.trust_threshold <= 1:
+            raise ValueError(f"trust_threshold={self.trust_threshold!r}: give a share between 0 and 1")
         names = self.as_published
         if not isinstance(names, bool) and not (isinstance(names, tuple) and {*names} <= {*get_args(Departure)}):
             raise ValueError(f"as_published={self.as_published!r}: give True, False, or some of {get_args(Departure)}")
@@ -58,20 +60,24 @@ class Trgp(Projection):
         return departure in self.as_published if isinstance(self.as_published, tuple) else self.as_published
 
     def start(self, network: nn.Module) -> Learner:
-        """A learner that has learnt nothing yet."""
+        """A learner that has learned nothing yet."""
         return Learner(network, self)
 
-    def grow(self, layer: int, task: int, M: Tensor, R: Tensor) -> Growth:
+    def select_directions(self, layer: int, task: int, M: Tensor, R: Tensor) -> BasisUpdate:
         """The strongest directions, old and new, until they have enough energy."""
         threshold = self.threshold.at(layer, task)
-        return first(R, threshold, crossing=self.threshold.crossing) if M.shape[1] == 0 else strongest(M, R, threshold)
+        return (
+            initial_basis(R, threshold, include_crossing=self.threshold.include_crossing)
+            if M.shape[1] == 0
+            else strongest_directions(M, R, threshold)
+        )
 
-    def trust(self, gradient: float, inside: Sequence[float]) -> dict[int, float]:
+    def select_trusted(self, gradient: float, inside: Sequence[float]) -> dict[int, float]:
         """The few old tasks nearest to the gradient, if near enough, with equal weights."""
         return dict.fromkeys(self.nearest(gradient, inside), 1.0)
 
     def nearest(self, gradient: float, inside: Sequence[float]) -> list[int]:
         """The old tasks whose subspaces hold most of the gradient, if they hold enough."""
         old = range(len(inside))[-1:] if len(inside) in self.latest_only_at else range(len(inside))
-        order = sorted(old, key=lambda j: -inside[j])[: self.trusted]
-        return [j for j in order if inside[j] > self.nearness * gradient]
+        order = sorted(old, key=lambda j: -inside[j])[: self.max_trusted]
+        return [j for j in order if inside[j] > self.trust_threshold * gradient]

@@ -3,7 +3,7 @@
 What a task keeps of TRGP's scaling is how far its weights have moved in the directions of the tasks it trusts
 (docs/methods.md). A scale matrix is one way to move them: it multiplies the gradient by W S S'W'. Here they move as the
 gradient says, from where the latest of these tasks left them. The memory is the same, a step costs less, and a task is
-learnt better.
+learned better.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from ebbing.learn.methods.trgp import Trgp
-from ebbing.learn.protection.motion import Form
+from ebbing.learn.projection._parametrization import Parametrization
 
-Begins = Literal["shared", "latest"]
+StartFrom = Literal["shared", "latest"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,9 @@ class TrgpFree(Trgp):
     so that it goes on where that one ended, or those that all have "shared", as in TRGP.
     """
 
-    begins: Begins = "latest"
+    identifier: ClassVar[str] = "TrgpFree"
+
+    start_from: StartFrom = "latest"
 
     version: ClassVar[int] = 1
 
@@ -33,22 +35,22 @@ class TrgpFree(Trgp):
         super().__post_init__()
         if self.as_published:
             raise ValueError(f"as_published={self.as_published!r}: TrgpFree was not published; use Trgp")
-        if self.begins not in get_args(Begins):
-            raise ValueError(f"begins={self.begins!r}: give one of {', '.join(get_args(Begins))}")
+        if self.start_from not in get_args(StartFrom):
+            raise ValueError(f"start_from={self.start_from!r}: give one of {', '.join(get_args(StartFrom))}")
 
     def settings(self) -> dict[str, Any]:
         """As results are stored under them: early ones could not begin elsewhere."""
         found = super().settings()
-        if self.begins == "shared":
+        if self.start_from == "shared":
             del found["begins"]
         return found
 
     @property
-    def from_latest(self) -> bool:
+    def starts_from_latest(self) -> bool:
         """Whether a task begins where the latest that it trusts ended."""
-        return self.begins == "latest"
+        return self.start_from == "latest"
 
     @property
-    def form(self) -> Form:
+    def parametrization(self) -> Parametrization:
         """Freely."""
         return "free"

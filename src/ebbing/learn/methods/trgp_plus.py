@@ -22,6 +22,8 @@ class TrgpPlus(Trgp):
     from `recency` have mean 1, too.
     """
 
+    identifier: ClassVar[str] = "TrgpPlus"
+
     weights: tuple[float, ...] = (1.2, 0.8)
     recency: float | None = None
 
@@ -37,16 +39,16 @@ class TrgpPlus(Trgp):
         numbers = isinstance(self.weights, tuple) and all(isinstance(weight, int | float) for weight in self.weights)
         if not numbers or not all(0 < weight < float("inf") for weight in self.weights):
             raise ValueError(f"weights={self.weights!r}: give positive numbers, as (1.2, 0.8)")
-        if self.recency is None and len(self.weights) != self.trusted:
+        if self.recency is None and len(self.weights) != self.max_trusted:
             raise ValueError(
-                f"weights={self.weights}, trusted={self.trusted}: give one weight for each task that may be trusted"
+                f"weights={self.weights}, max_trusted={self.max_trusted}: give one weight for each task that may be trusted"
             )
         if any(later > earlier for earlier, later in zip(self.weights, self.weights[1:], strict=False)):
             raise ValueError(
                 f"weights={self.weights}: the most recent task comes first and weighs most; let them decrease"
             )
 
-    def trust(self, gradient: float, inside: Sequence[float]) -> dict[int, float]:
+    def select_trusted(self, gradient: float, inside: Sequence[float]) -> dict[int, float]:
         """The same tasks as TRGP's, the more recent ones with more weight."""
         nearest = sorted(self.nearest(gradient, inside), reverse=True)  # the latest first
         if self.recency is not None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ebbing._validate import Array
 from ebbing.problem import Problem
-from ebbing.validate import Array
 
 
 def random_problem(rng: np.random.Generator, T: int | None = None, **fixed: Any) -> Problem:

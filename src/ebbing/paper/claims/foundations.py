@@ -8,7 +8,7 @@ from ebbing import theory
 from ebbing.paper.claims.examples import largest_z, random_problem
 from ebbing.paper.claims.registry import Config, claim
 from ebbing.problem import Problem
-from ebbing.simulation import learn_task, simulate
+from ebbing.simulation import simulate, solve_task
 from ebbing.theory import expect
 
 
@@ -19,7 +19,7 @@ def lemma_1(config: Config) -> tuple[str, bool]:
     w, step = start.copy(), 1 / np.linalg.norm(X, 2) ** 2
     for _ in range(2000):
         w -= step * X.T @ (X @ w - y)
-    difference = np.abs(w - learn_task(start[None], X[None], y[None])[0]).max()
+    difference = np.abs(w - solve_task(start[None], X[None], y[None])[0]).max()
     return f"largest difference {difference:.1e}", bool(difference < 1e-10)
 
 
@@ -83,13 +83,13 @@ def corollary_two_tasks(config: Config) -> tuple[str, bool]:
 
 
 @claim("features missing from the model act as noise of their energy", "footnote to Assumption 1", "{runs} runs")
-def unmodelled_features(config: Config) -> tuple[str, bool]:
+def unmodeled_features(config: Config) -> tuple[str, bool]:
     rng = np.random.default_rng(config.seed)
     truth, missing, n, p, runs = np.eye(12)[0], 0.8, 5, 12, config.runs
     X = rng.standard_normal((runs, n, p))
     y = X @ truth + missing**0.5 * rng.standard_normal((runs, n))  # x_missing . w_missing ~ N(0, |w_missing|^2)
-    errors = np.sum((learn_task(np.zeros((runs, p)), X, y) - truth) ** 2, axis=1)
-    problem = Problem(gram=[[1.0]], n=n, p=p, unmodelled=missing)
+    errors = np.sum((solve_task(np.zeros((runs, p)), X, y) - truth) ** 2, axis=1)
+    problem = Problem(gram=[[1.0]], n=n, p=p, unmodeled=missing)
     z = largest_z(errors[:, None], expect(problem).generalization)
     return f"|z| = {z:.2f}", z < 4.5
 
@@ -119,7 +119,8 @@ def evolution(config: Config) -> tuple[str, bool]:
         problem = random_problem(rng)
         e = expect(problem)
         worst = max(
-            worst, float(np.abs(theory.forgetting_evolution(problem) - e.forgetting_curve).max() / e.errors.max())
+            worst,
+            float(np.abs(theory.forgetting_curve_by_recursion(problem) - e.forgetting_curve).max() / e.errors.max()),
         )
     return f"agrees to {worst:.0e}", worst < 1e-13
 
@@ -138,7 +139,7 @@ def forward_transfer(config: Config) -> tuple[str, bool]:
         r, t = 1 - n / p, np.arange(1, T + 1)
         weights = np.tril(r ** (t[:, None] - t)) * n / p
         error = r**t * problem.start + np.sum(weights * problem.gaps, axis=1) + p * s2 / (p - n - 1) * (1 - r**t)
-        worst = max(worst, float(np.abs(error / theory.forward_transfer(problem).learnt - 1).max()))
+        worst = max(worst, float(np.abs(error / theory.forward_transfer(problem).learned - 1).max()))
     return f"agrees to {worst:.0e}", worst < 1e-11
 
 

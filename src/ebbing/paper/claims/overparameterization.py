@@ -41,7 +41,10 @@ def gap_term_falls(config: Config) -> tuple[str, bool]:
     "noise 0 .. 3, orthogonal tasks, best p each side",
 )
 def benign_with_noise(config: Config) -> tuple[str, bool]:
-    gains = [theory.overfitting(Problem.orthogonal(T=8, n=50, p=100, sigma=s)).advantage for s in np.linspace(0, 3, 13)]
+    gains = [
+        theory.benign_overfitting(Problem.orthogonal(T=8, n=50, p=100, sigma=s)).advantage
+        for s in np.linspace(0, 3, 13)
+    ]
     text = f"advantage of overfitting grows from {gains[0]:.3f} to {gains[-1]:.3f}"
     return text, bool(np.all(np.diff(gains) > -1e-12) and gains[0] > 0 and gains[-1] > gains[0])
 
@@ -51,7 +54,7 @@ def benign_with_dissimilarity(config: Config) -> tuple[str, bool]:
     gains = []
     for cosine in np.linspace(1, 0, 11):
         gram = cosine * np.ones((8, 8)) + (1 - cosine) * np.eye(8)
-        gains.append(theory.overfitting(Problem(gram=gram, n=50, p=100, sigma=0.3)).advantage)
+        gains.append(theory.benign_overfitting(Problem(gram=gram, n=50, p=100, sigma=0.3)).advantage)
     text = f"advantage of overfitting grows from {gains[0]:.3f} (identical) to {gains[-1]:.3f} (orthogonal)"
     return text, bool(np.all(np.diff(gains) > 0) and gains[0] < 0 < gains[-1])
 

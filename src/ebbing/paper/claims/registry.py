@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from ebbing.paper.record import Verdict, provenance
+from ebbing.paper._output import Verdict, provenance
 
 
 @dataclass(frozen=True)

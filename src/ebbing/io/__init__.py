@@ -1,0 +1,1 @@
+"""Files of users: matrices (CSV, JSON, npy, npz) and problems (TOML)."""

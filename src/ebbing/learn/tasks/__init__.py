@@ -1,0 +1,1 @@
+"""Tasks that networks learn: digits, streams, and data of your own."""

@@ -1,0 +1,354 @@
+"""Lower bounds on V over all orders: a path bound for neighbors, a convex quadratic for the rest.
+
+With X[x, p] = 1 if task x takes place p, A = -1/2 k_|p-q| (zero diagonal) and B = d,
+
+    V = <linear, X> + tr(B X A X').
+
+1. *Path.* A share beta of k_1 is taken out of A. Neighbors alone cost  -beta sum d(pi_j, pi_{j+1}); as
+   sum (u_a + u_b) over neighbors is linear in X, for any u
+       -beta sum d  >=  sum_x beta e_x,   e_x = 2 u_x - 1/2 (the two largest d_xy + u_x + u_y)   (one, at an end).
+   The best u gives the fractional 2-matching bound; it rises by subgradients.
+2. *Convex.* Let a_i, b_i be the eigenvalues of A and B on vectors of zero sum. Choose s, t with s_i + t_j <= b_i a_j,
+   equality along the pairing of least product, and S, R with these eigenvalues on the eigenvectors of B and A. Then
+       q(X) = tr(B X A X') - tr(S X X') - tr(X R X')
+   is convex on matrices of unit row and column sums, where  V = <linear, X> + q(X) + sum s + sum t  for permutations
+   (projection bound: Hadley, Rendl, Wolkowicz 1992; with the quadratic program: Anstreicher, Brixius 2001).
+3. *Frank-Wolfe.* At any such Z,  q(X) >= q(Z) + <q'(Z), X - Z>, so one linear assignment bounds all orders; steps
+   toward its solution improve Z.
+
+For the paper's tasks B has few negative eigenvalues (their dimension), which makes 2 tight when memory is long (r near
+1); 1 is tight when memory is short. beta = (1 - rho)^2 k_1 is a rule of thumb read off one random problem (T = 16, six
+values of rho, beta / k_1 in steps of 0.2): any beta is valid. `benchmarks/bench_order.py` sets the gap beside that of
+the Gilmore-Lawler bound, which is much larger for r >= 0.3 and comes near only as r -> 0.
+
+`convex_bound` is the plain version for one problem of any size; `minorant` does the same, compiled, for the unplaced
+tasks of a set inside the exact search; they are tested against each other.
+"""
+
+import time
+from dataclasses import dataclass
+from functools import lru_cache
+from math import inf
+
+import numpy as np
+from numba import njit
+from scipy.optimize import linear_sum_assignment
+
+from ebbing.order._assignment import Assignment, Floats
+
+_PATH_STEPS = 100  # subgradients, in the plain version
+_SUBGRADIENTS = 12  # in the compiled version, where the next set starts from the last one's u
+_FRANK_WOLFE = 8
+
+
+@dataclass(frozen=True)
+class Bound:
+    """No order has V below `value`."""
+
+    value: float
+    steps: int  # of Frank-Wolfe
+
+
+def convex_bound(problem: Assignment, *, steps: int = 200, seconds: float = inf) -> Bound:
+    """The best bound over `steps` Frank-Wolfe steps, or as many as fit in the time (at least one).
+
+    >>> line = Assignment(np.zeros((3, 3)), kernel=[0, 0.5, 0.25], distance=[[0, 1, 4], [1, 0, 1], [4, 1, 0]])
+    >>> round(convex_bound(line).value, 2)      # the best order has -2.75
+    -2.79
+    """
+    deadline = time.monotonic() + seconds
+    T, k = problem.T, problem.kernel
+    if T == 1:
+        return Bound(float(problem.linear[0, 0]), 0)
+    sign = 1.0 if k[1] >= 0 else -1.0
+    B, k = sign * problem.distance, sign * k
+    rho = min(1.0, max(0.0, k[2] / k[1])) if T > 2 and k[1] else 0.0
+    beta = (1 - rho) ** 2 * k[1]
+    k = np.concatenate(([0.0, k[1] - beta], k[2:]))
+    A = -0.5 * k[np.abs(np.subtract.outer(np.arange(T), np.arange(T)))]  # (T, T)
+    L = problem.linear + beta * _path_costs(B)  # (T, T)
+    S, R, constant = _convexify(B, A)
+
+    Z = np.full((T, T), B.sum(1)[:, None] * A.sum(0) / T)  # q'(X)/2 at the flat X; S and R vanish there
+    q, linear = Z.mean() * T, L.sum() / T  # q(X), <L, X>
+    best, step = -inf, 0
+    for step in range(steps + 1):
+        rows, p = linear_sum_assignment(C := L + 2 * Z)
+        best = max(best, float(C[rows, p].sum() - q + constant))
+        if step == steps or time.monotonic() > deadline:
+            break
+        Zy = B @ A[p] - S[:, np.argsort(p)] - R[p]  # at the permutation Y: task x in place p_x
+        qy, qxy, linear_y = Zy[rows, p].sum(), Z[rows, p].sum(), L[rows, p].sum()
+        bend, slope = qy - 2 * qxy + q, 2 * (qxy - q) + linear_y - linear
+        if slope >= 0:  # X is optimal
+            break
+        a = min(1.0, -slope / (2 * bend)) if bend > 0 else 1.0
+        Z += a * (Zy - Z)
+        q = (1 - a) ** 2 * q + 2 * a * (1 - a) * qxy + a * a * qy
+        linear += a * (linear_y - linear)
+    return Bound(best, step)
+
+
+def _path_costs(B: Floats) -> Floats:
+    """e[x, p] of the module's part 1: the cost of task x's share in the path, in each place, (T, T)."""
+    T = len(B)
+    off = B + np.diag(np.full(T, -inf))
+    u, best = -0.75 * B.sum(1) / T, -inf
+    costs = np.empty((T, T))
+    if T == 2:
+        return np.full((2, 2), -0.5 * B[0, 1])
+    for step in range(_PATH_STEPS):
+        shifted = off + u  # (T, T): d_xy + u_y
+        two = np.argpartition(-shifted, 1, axis=1)[:, :2]  # (T, 2) the best neighbors
+        top = -np.sort(-np.take_along_axis(shifted, two, axis=1), axis=1)  # (T, 2)
+        inner = u - 0.5 * top.sum(1)
+        if inner.sum() > best:
+            best = inner.sum()
+            costs[:] = inner[:, None]
+            costs[:, [0, -1]] = 0.5 * (u - top[:, 0])[:, None]
+        chosen = np.bincount(two.ravel(), minlength=T)
+        ascent = 1 - 0.5 * chosen  # (T,) a task chosen less than twice is worth more
+        if not ascent.any():
+            break
+        u = u + 0.125 * np.sqrt(T) * np.abs(B).mean() / (1 + 0.25 * step) * ascent / np.linalg.norm(ascent)
+    return costs
+
+
+def projected_eigenvectors(A: Floats) -> tuple[Floats, Floats]:
+    """Eigenvalues, increasing, and eigenvectors of A on the vectors of zero sum: (m-1,) and (m, m-1)."""
+    m = len(A)
+    if m < 2:
+        return np.zeros(0), np.zeros((m, 0))
+    mean = A.sum(1) / m
+    lift = 2 * np.abs(A).sum() / m  # makes (1, ..., 1) the last eigenvector, to be dropped
+    values, vectors = np.linalg.eigh(A - mean - mean.reshape(m, 1) + mean.sum() / m + lift)
+    return values[:-1].copy(), vectors[:, :-1].copy()
+
+
+def _convexify(B: Floats, A: Floats) -> tuple[Floats, Floats, float]:
+    """S, R (T, T) and sum s + sum t of the module's part 2."""
+    (b, Vb), (a, Va) = projected_eigenvectors(B), projected_eigenvectors(A)
+    down = a[::-1]  # least product: increasing b with decreasing a
+    s = np.concatenate(([0.0], np.cumsum(np.diff(b) * 0.5 * (down[1:] + down[:-1]))))
+    t = (b * down - s)[::-1]
+    return (Vb * s) @ Vb.T, (Va * t) @ Va.T, float(s.sum() + t.sum())
+
+
+# The compiled twin, for the m unplaced tasks of a set and the last m places.
+
+_projected_eigenvectors = njit(cache=True)(projected_eigenvectors)
+
+
+@lru_cache(maxsize=256)
+def last_places(k1: float, rho: float, m: int) -> tuple[float, Floats, Floats, Floats]:
+    """The last m places: the share beta of k_1, A without it (m, m), its projected eigenvalues and eigenvectors."""
+    beta = (1 - rho) ** 2 * k1
+    k = np.concatenate(([0.0], k1 * rho ** np.arange(m)))[:m]
+    k[1:2] -= beta
+    A = -0.5 * k[np.abs(np.subtract.outer(np.arange(m), np.arange(m)))]
+    return beta, A, *projected_eigenvectors(A)
+
+
+@njit(cache=True)
+def minorant(tasks, task, H, bounding, lap):
+    """M (m, m) and c: however arranged, the unplaced tasks' linear and mutual costs are at least c + sum_x M[x, place].
+
+    `task` (m,) are their types; it is tightest near H (K,). `bounding` are the places, and u (K,), which is improved.
+    """
+    linear, distance, _, rho = tasks
+    places, u = bounding
+    beta, m, j = places[0], len(task), linear.shape[1] - len(task)
+    L, B, C = np.empty((m, m)), np.empty((m, m)), np.empty((m, m))
+    for x in range(m):
+        for q in range(m):
+            L[x, q] = linear[task[x], j + q]
+            B[x, q] = distance[task[x], task[q]]
+    if m == 1:
+        return L, 0.0
+    if beta > 0:
+        inner, end = _path(B, beta, task, u)
+        for x in range(m):
+            for q in range(m):
+                L[x, q] += end[x] if q in (0, m - 1) else inner[x]
+    for x in range(m):
+        for q in range(m):
+            C[x, q] = L[x, q] - rho**q * H[task[x]]
+    Z, c = _frank_wolfe(B, C, places, lap)
+    for x in range(m):
+        for q in range(m):
+            L[x, q] += 2 * Z[x, q]
+    return L, c
+
+
+@njit(cache=True)
+def _with_eigenvalues(vectors, values):
+    """The matrix with these eigenvalues (m-1,) on these vectors (m, m-1)."""
+    m, n = vectors.shape
+    out = np.zeros((m, m))
+    for x in range(m):
+        for y in range(m):
+            for i in range(n):
+                out[x, y] += vectors[x, i] * values[i] * vectors[y, i]
+    return out
+
+
+@njit(cache=True)
+def _frank_wolfe(B, L, places, lap):
+    """q'/2 (m, m) at a nearly best point Z of <L, Z> + q(Z), and sum s + sum t - q(Z)."""
+    _, A, a, a_vectors = places
+    m = len(B)
+    b, vectors = _projected_eigenvectors(B)
+    s, t = np.zeros(m - 1), np.empty(m - 1)
+    for i in range(1, m - 1):
+        s[i] = s[i - 1] + 0.5 * (b[i] - b[i - 1]) * (a[m - 1 - i] + a[m - 2 - i])
+    for i in range(m - 1):
+        t[m - 2 - i] = b[i] * a[m - 2 - i] - s[i]
+    S, R = _with_eigenvalues(vectors, s), _with_eigenvalues(a_vectors, t)
+
+    Z, Zy, best_Z, C = np.empty((m, m)), np.empty((m, m)), np.empty((m, m)), np.empty((m, m))
+    for x in range(m):
+        for p in range(m):
+            Z[x, p] = B[x].sum() * A[p].sum() / m  # at the flat point
+    q, linear = Z.sum() / m, L.sum() / m
+    best, best_q = -np.inf, 0.0
+    for step in range(_FRANK_WOLFE + 1):
+        for x in range(m):
+            for p in range(m):
+                C[x, p] = L[x, p] + 2 * Z[x, p]
+        below = solve_lap(C, lap) - q
+        if below > best:
+            best, best_q = below, q
+            best_Z[:] = Z
+        if step == _FRANK_WOLFE:
+            break
+        at, place = lap[2], lap[3]  # task in each place, place of each task
+        qy, qxy, linear_y = 0.0, 0.0, 0.0
+        for x in range(m):
+            for p in range(m):
+                Zy[x, p] = -S[x, at[p]] - R[place[x], p]
+            for y in range(m):
+                for p in range(m):
+                    Zy[x, p] += B[x, y] * A[place[y], p]
+            qy += Zy[x, place[x]]
+            qxy += Z[x, place[x]]
+            linear_y += L[x, place[x]]
+        bend, slope = qy - 2 * qxy + q, 2 * (qxy - q) + linear_y - linear
+        if slope >= 0:
+            break
+        w = min(1.0, -slope / (2 * bend)) if bend > 0 else 1.0
+        for x in range(m):
+            for p in range(m):
+                Z[x, p] += w * (Zy[x, p] - Z[x, p])
+        q = (1 - w) ** 2 * q + 2 * w * (1 - w) * qxy + w * w * qy
+        linear += w * (linear_y - linear)
+    return best_Z, s.sum() + t.sum() - best_q
+
+
+@njit(cache=True)
+def _path(B, beta, task, u):
+    """Costs beta e_x of an inner and of an end place, (m,) each; `u` is improved in place."""
+    m = len(B)
+    inner, end = np.zeros(m), np.zeros(m)
+    if m == 2:
+        end[:] = -0.5 * beta * B[0, 1]
+        return inner, end
+    v, best_v, ascent = np.empty(m), np.empty(m), np.empty(m)
+    first, both = np.empty(m), np.empty(m)
+    scale, best = 0.0, -np.inf
+    for x in range(m):
+        v[x] = u[task[x]]
+        for y in range(m):
+            scale += abs(B[x, y])
+    for step in range(_SUBGRADIENTS + 1):
+        ascent[:] = 1.0
+        total = 0.0
+        for x in range(m):
+            one, two, at_one, at_two = -np.inf, -np.inf, 0, 0
+            for y in range(m):
+                if y != x:
+                    g = B[x, y] + v[y]
+                    if g > one:
+                        two, at_two = one, at_one
+                        one, at_one = g, y
+                    elif g > two:
+                        two, at_two = g, y
+            first[x], both[x] = 0.5 * (v[x] - one), v[x] - 0.5 * (one + two)
+            total += both[x]
+            ascent[at_one] -= 0.5
+            ascent[at_two] -= 0.5
+        if total > best:
+            best = total
+            best_v[:] = v
+            inner[:] = beta * both
+            end[:] = beta * first
+        norm = np.sqrt(np.sum(ascent**2))
+        if norm == 0:
+            break
+        v += 0.5 * scale / m**2 / (1 + 0.25 * step) / norm * ascent
+    for x in range(m):
+        u[task[x]] = best_v[x]
+    return inner, end
+
+
+@njit(cache=True)
+def lap_workspace(m):
+    """Rows' and columns' potentials (kept between calls: a warm start), the matching both ways, and scratch."""
+    return (
+        np.zeros(m), np.zeros(m), np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m), np.empty(m, np.int64),
+        np.empty(m, np.bool_),
+    )  # fmt: skip
+
+
+@njit(cache=True)
+def solve_lap(C, lap):
+    """The least sum of C over assignments, by shortest augmenting paths from the last call's column potentials."""
+    row, column, at, place = lap[:4]
+    m = len(C)
+    column -= column[0]  # keeps the potentials from drifting
+    at[:] = -1
+    place[:] = -1
+    for x in range(m):  # the rows' potentials that fit, and as much of a matching as they give
+        least, q_least = np.inf, 0
+        for q in range(m):
+            c = C[x, q] - column[q]
+            if c < least:
+                least, q_least = c, q
+        row[x] = least
+        if at[q_least] < 0:
+            at[q_least], place[x] = x, q_least
+    for x in range(m):
+        if place[x] < 0:
+            _augment(C, lap, x)
+    return row.sum() + column.sum()
+
+
+@njit(cache=True)
+def _augment(C, lap, start):
+    """Match row `start` too, along a shortest path of reduced costs (Dijkstra)."""
+    row, column, at, place, reach, via, done = lap
+    m = len(C)
+    reach[:] = np.inf
+    done[:] = False
+    x, length, q = start, 0.0, -1
+    while x >= 0:
+        least = np.inf
+        for p in range(m):
+            if not done[p]:
+                c = length + C[x, p] - row[x] - column[p]
+                if c < reach[p]:
+                    reach[p], via[p] = c, x
+                if reach[p] < least:
+                    least, q = reach[p], p
+        length = least
+        done[q] = True
+        x = at[q]
+    row[start] += length
+    for p in range(m):
+        if done[p] and p != q:
+            row[at[p]] += length - reach[p]
+            column[p] -= length - reach[p]
+    x = -1
+    while x != start:
+        x = via[q]
+        at[q] = x
+        q, place[x] = place[x], q

@@ -1,0 +1,350 @@
+"""The best order, proved: branch and bound over sets of learned tasks, with an exact dominance test.
+
+Place the tasks one after another. After j of them, in the set S, the learned prefix acts on the rest only through
+
+    H_x = sum_{i<j} k_{j-i} d(pi_i, x),      as task x in place j+q then earns  rho^q H_x   (k is geometric),
+
+so two prefixes of the same set S are compared *exactly*: B is useless beside A if, however the rest is arranged,
+A ends no worse. The worst arrangement pairs the largest H^B_x - H^A_x with the largest rho^q, a sort:
+
+    A dominates B   <=>   V_A - V_B + sum_q rho^q (H^B - H^A)_(q) <= 0,      (q): decreasing order.          (D)
+
+Per set few prefixes survive (for rho -> 0 one per last task: the Held-Karp recursion of the longest path). What is
+left is bounded from below by a linear assignment of the unplaced tasks to the places left: their linear costs and
+-rho^q H_x are exact, and `bounds.minorant`, computed once per set, is a linear function below their mutual costs.
+The assignment's reduced costs discard successors before they are built.
+
+Identical tasks are one type with a count, so categories need a table over counts, not over sets; interchangeable types
+start in a fixed order; if V is the same backwards, only one of the two directions is searched; if not, from the end
+that branches less. A layer of prefixes is expanded at a time, in batches of bounded size, last batch first, so
+memory stays bounded and the search can stop at any time with a valid bound: the least over open prefixes.
+
+Proved means: no order is better by more than `Assignment.tolerance`.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import factorial, inf, prod
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from ebbing.order._assignment import Assignment, Floats, Order, Types
+from ebbing.order._bounds import convex_bound, lap_workspace, last_places, minorant, solve_lap
+from ebbing.order._local_search import search
+
+Integers = NDArray[np.int64]
+
+_DOMINANCE = 1e-4  # of the tolerance, per layer: prefixes this close count as equal
+_ROUNDS = 200  # the heuristic search that provides the first order has 1 + T^4 / 200 rounds
+_BOTH_ENDS = 11  # from this T on, it pays to find out from which end to start
+_BATCH = 200_000  # prefixes expanded together: more means more dominance, and more memory
+_SLICE = 20_000  # prefixes built between two looks at the clock, of at most a fortieth as many sets
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The best order found, and what is known about all others."""
+
+    order: Order  # (T,)
+    value: float
+    lower_bound: float  # equal to `value` if proved
+    proved: bool  # no order is better by more than `tolerance`
+    tolerance: float
+    prefixes: int  # how many the search kept
+    interrupted: bool = False  # by Ctrl-C
+
+
+@dataclass(frozen=True)
+class Ties:
+    """The orders whose value is within `tolerance` of the optimum; identical tasks appear in increasing order."""
+
+    orders: NDArray[np.intp]  # (found, T)
+    count: int  # how many there are with identical tasks told apart; if not complete, at least
+    complete: bool
+
+
+class _Batch(NamedTuple):
+    """Prefixes of one length j."""
+
+    j: int
+    code: Integers  # (s,) the set, as a number
+    prefix: NDArray[np.int16]  # (s, T) types in order; the first j are filled
+    V: Floats  # (s,)
+    H: Floats  # (s, K)
+    bound: Floats  # (s,)
+    successors: Integers  # (s,) bit x is set if type x may come next
+
+    def part(self, lo: int, hi: int) -> "_Batch":
+        """Prefixes lo to hi."""
+        cut = slice(lo, hi)
+        return _Batch(
+            self.j, self.code[cut], self.prefix[cut], self.V[cut], self.H[cut], self.bound[cut], self.successors[cut]
+        )
+
+
+class _Rules(NamedTuple):
+    """What else, besides the bound, discards a prefix."""
+
+    earlier: Integers  # (K,) the type that must start before, or -1
+    weight: Integers | None  # (K,) if one of two directions is enough: the first half weighs no less than the last
+    slack: float  # in (D)
+    deadline: float
+
+
+def prove(
+    problem: Assignment,
+    *,
+    seconds: float = inf,
+    incumbent: ArrayLike | None = None,
+    progress: Callable[[Proof], None] | None = None,
+    symmetries: bool = True,
+) -> Proof:
+    """Search for the best order until it is proved, time is up or the user interrupts (Ctrl-C).
+
+    `progress` receives the state of the search between batches; without `incumbent`, a short heuristic search is first.
+
+    >>> line = Assignment(np.zeros((3, 3)), kernel=[0, 0.5, 0.25], distance=[[0, 1, 4], [1, 0, 1], [4, 1, 0]])
+    >>> proof = prove(line)
+    >>> proof.value, proof.lower_bound, proof.proved
+    (-2.75, -2.75, True)
+    """
+    deadline = time.monotonic() + seconds
+    types, tolerance = Types.of(problem), problem.tolerance
+    interrupted = False
+    if incumbent is None:
+        found = search(problem, seed=0, rounds=1 + problem.T**4 // _ROUNDS, seconds=seconds / 10)
+        incumbent, interrupted = found.order, found.interrupted
+    order = np.asarray(incumbent, dtype=np.intp)
+    value = problem.value(order)
+    rules = _Rules(np.full(len(types.count), -1, dtype=np.int64), None, _DOMINANCE * tolerance, deadline)
+    if symmetries:
+        earlier = types.interchangeable()
+        rules = rules._replace(earlier=earlier, weight=_weights(earlier) if types.reversible else None)
+    stack, kept = [_root(types, rules)], 0
+    try:
+        if problem.T >= _BOTH_ENDS and not types.reversible and not interrupted:
+            types, stack = _shorter_way(types, stack, rules, value - types.offset - 0.5 * tolerance)
+        while stack and time.monotonic() < deadline and not interrupted:
+            if progress:
+                progress(Proof(order, value, _open_bound(stack, types, value), False, tolerance, kept))
+            prune = value - types.offset - 0.5 * tolerance
+            children = _children(types, stack[-1], rules, prune)
+            if children is None:
+                break
+            kept += len(children.V)
+            for candidate in map(types.order, children.prefix if children.j == problem.T else ()):
+                if problem.value(candidate) < value:
+                    order, value = candidate, problem.value(candidate)
+            stack = stack[:-1] + (_split(children) if children.j < problem.T else [])  # one step: Ctrl-C loses nothing
+    except KeyboardInterrupt:
+        interrupted = True
+    value = problem.value(order)
+    below = _open_bound(stack, types, value) if stack else value
+    if below == -inf:  # not even the first layer is done
+        below = min(value, convex_bound(problem, steps=5).value)
+    return Proof(order, value, below, not stack, tolerance, kept, interrupted)
+
+
+def ties(problem: Assignment, value: float, *, cap: int = 1000, seconds: float = inf) -> Ties:
+    """All orders with V <= value + tolerance, up to `cap`, where `value` is the proved optimum.
+
+    >>> line = Assignment(np.zeros((3, 3)), kernel=[0, 0.5, 0.25], distance=[[0, 1, 4], [1, 0, 1], [4, 1, 0]])
+    >>> sorted(ties(line, value=-2.75).orders.tolist())
+    [[0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1]]
+    """
+    types, tolerance = Types.of(problem), problem.tolerance
+    most = value + tolerance
+    free = np.full(len(types.count), -1, dtype=np.int64)
+    rules = _Rules(free, None, -3 * tolerance, time.monotonic() + seconds)  # only what is clearly worse is dominated
+    stack, found = [_root(types, rules)], []
+    while stack and len(found) <= cap:
+        children = _children(types, stack[-1], rules, most - types.offset)
+        if children is None:
+            break
+        stack.pop()
+        if children.j < problem.T:
+            stack.extend(_split(children))
+        else:
+            found += [pi for pi in map(types.order, children.prefix) if problem.value(pi) <= most]
+    orders = np.array(found[:cap], dtype=np.intp).reshape(-1, problem.T)
+    alike = prod(factorial(int(c)) for c in types.count)
+    return Ties(orders, len(found) * alike, not stack and len(found) <= cap)
+
+
+def _weights(earlier: Integers) -> Integers:
+    """A weight per type, the same for interchangeable ones, (K,)."""
+    weight = np.arange(len(earlier), dtype=np.int64)
+    for x, y in enumerate(earlier):
+        if y >= 0:
+            weight[x] = weight[y]
+    return weight
+
+
+def _root(types: Types, rules: _Rules) -> _Batch:
+    """The empty prefix."""
+    first = sum(1 << x for x, y in enumerate(rules.earlier) if y < 0)
+    T, K = types.linear.shape[1], len(types.count)
+    code, successors = np.zeros(1, np.int64), np.array([first], dtype=np.int64)
+    return _Batch(0, code, np.zeros((1, T), np.int16), np.zeros(1), np.zeros((1, K)), np.array([-inf]), successors)
+
+
+def _split(batch: _Batch) -> list[_Batch]:
+    """Batches of at most `_BATCH` prefixes."""
+    if 0 < len(batch.V) <= _BATCH:
+        return [batch]
+    return [batch.part(at, at + _BATCH) for at in range(0, len(batch.V), _BATCH)]
+
+
+def _open_bound(stack: list[_Batch], types: Types, value: float) -> float:
+    """No order is below both the best one known and every prefix still open."""
+    return min(value, min(float(batch.bound.min()) for batch in stack) + types.offset)
+
+
+def _shorter_way(types: Types, stack: list[_Batch], rules: _Rules, prune: float) -> tuple[Types, list[_Batch]]:
+    """The problem read from the end whose first tasks leave fewer pairs to try, these first tasks expanded."""
+    ways = (types, replace(types, linear=types.linear[:, ::-1].copy(), backwards=True))
+    first = [batch for way in ways if (batch := _children(way, stack[0], rules, prune)) is not None]
+    if len(first) < 2:  # late
+        return types, stack
+    pairs = [(batch.successors[:, None] >> np.arange(len(types.count)) & 1).sum() for batch in first]
+    better = int(np.argmin(pairs))
+    return ways[better], _split(first[better])
+
+
+def _children(types: Types, batch: _Batch, rules: _Rules, prune: float) -> _Batch | None:
+    """The prefixes one task longer that are neither dominated nor bounded above `prune`; None if late."""
+    j, K, T = batch.j + 1, len(types.count), types.linear.shape[1]
+    parent, added = np.nonzero(batch.successors[:, None] >> np.arange(K) & 1)  # (c,), (c,)
+    code = batch.code[parent] + types.stride[added]  # (c,)
+    if rules.weight is not None and j == (T + 1) // 2:  # in the middle: of an order and its reverse, keep the heavier
+        half = types.placed(code) @ rules.weight
+        first = half - rules.weight[added] if T % 2 else half
+        retained = np.flatnonzero(first >= types.count @ rules.weight - half)
+        parent, added, code = parent[retained], added[retained], code[retained]
+    if len(code) == 0:
+        return batch.part(0, 0)._replace(j=j)
+    by_set = np.argsort(code, kind="stable")
+    parent, added, code = parent[by_set], added[by_set], code[by_set]
+    starts = np.concatenate(([True], code[1:] != code[:-1], [True]))
+    edges = np.flatnonzero(starts)  # (sets + 1,) where each set's candidates start
+    remaining = types.count - types.placed(code[edges[:-1]])  # (sets, K) unplaced tasks by type
+    places = last_places(types.k1, types.rho, T - j)
+    u = -0.75 * (types.distance @ types.count) / T  # (K,) multipliers of the path bound, carried from set to set
+    tasks = (types.linear, types.distance, types.k1, types.rho)
+    parents = (batch.j, batch.V, batch.H, batch.bound)
+
+    parts, at = [], 0
+    while at < len(edges) - 1:
+        if time.monotonic() > rules.deadline:
+            return None
+        to = int(np.searchsorted(edges, edges[at] + _SLICE)) - 1
+        to = min(max(at + 1, to), at + _SLICE // 40)
+        candidates = (edges[at : to + 1], remaining[at:to], parent, added)
+        parts.append(_expand(tasks, parents, candidates, (places, u), (types.count, rules.earlier, prune, rules.slack)))
+        at = to
+    joined = parts[0] if len(parts) == 1 else [np.concatenate(part) for part in zip(*parts, strict=True)]
+    who, V, H, bound, successors = joined
+    prefix = batch.prefix[parent[who]]
+    prefix[:, j - 1] = added[who]
+    return _Batch(j, code[who], prefix, V, H, bound, successors)
+
+
+@njit(cache=True)
+def _expand(tasks, parents, candidates, bounding, limits):
+    """For each set: build its prefixes, drop the dominated, bound the others, note their possible successors."""
+    edges, remaining, parent, added = candidates
+    count, earlier, prune, slack = limits
+    K, T = tasks[0].shape
+    m = T - parents[0] - 1
+    most = edges[-1] - edges[0]
+    who, outV, outH = np.empty(most, np.int64), np.empty(most), np.zeros((most, K))
+    bound, successors = np.empty(most), np.zeros(most, np.int64)
+    powers = np.zeros(m + 1)  # sums of rho^q, q below the index
+    for q in range(m):
+        powers[q + 1] = powers[q] + tasks[3] ** q
+    lap = lap_workspace(m)
+    out = 0
+    for s in range(len(edges) - 1):
+        lo, hi, left = edges[s], edges[s + 1], remaining[s]
+        V, H, score = _build(tasks, parents, (parent[lo:hi], added[lo:hi]), left, powers)
+        task, n = np.empty(m, np.int64), 0  # type of each unplaced task
+        for x in range(K):
+            for _ in range(left[x]):
+                task[n] = x
+                n += 1
+        alive = np.empty(hi - lo, np.int64)
+        front = 0
+        M, constant = np.empty((0, 0)), 0.0
+        for e in np.argsort(score):
+            if _dominated(e, alive[:front], (V, H), (left, powers), slack):
+                continue
+            alive[front] = e
+            front += 1
+            below, next_ones = V[e], np.int64(0)
+            if m > 0:
+                if front == 1:
+                    M, constant = minorant(tasks, task, H[e], bounding, lap)
+                C = M.copy()
+                for i in range(m):
+                    for q in range(m):
+                        C[i, q] -= (powers[q + 1] - powers[q]) * H[e, task[i]]
+                below = V[e] + constant + solve_lap(C, lap)
+                for i in range(m):
+                    first = earlier[task[i]]
+                    started = first < 0 or left[first] < count[first]
+                    if started and below + C[i, 0] - lap[0][i] - lap[1][0] <= prune:  # a reduced cost
+                        next_ones |= np.int64(1) << task[i]
+            below = max(below, parents[3][parent[lo + e]])
+            if below <= prune:
+                who[out], outV[out], bound[out], successors[out] = lo + e, V[e], below, next_ones
+                outH[out] = H[e]
+                out += 1
+    return who[:out], outV[:out], outH[:out], bound[:out], successors[:out]
+
+
+@njit(cache=True)
+def _build(tasks, parents, candidates, left, powers):
+    """V, H and score of a set's candidates; the score is V of the mean completion: who dominates has a lower one."""
+    linear, distance, k1, rho = tasks
+    j, parent_V, parent_H, _ = parents
+    parent, added = candidates
+    c, K, m = len(parent), len(left), len(powers) - 1
+    V, H, score = np.empty(c), np.empty((c, K)), np.empty(c)
+    mean = powers[m] / max(m, 1)
+    for e in range(c):
+        f, x = parent[e], added[e]
+        V[e] = score[e] = parent_V[f] + linear[x, j] - parent_H[f, x]
+        for y in range(K):
+            H[e, y] = rho * parent_H[f, y] + k1 * distance[x, y]
+            score[e] -= mean * left[y] * H[e, y]
+    return V, H, score
+
+
+@njit(cache=True)
+def _dominated(e, alive, prefixes, rest, slack):
+    """Whether (D) holds, up to slack, for prefix e beside one of those alive."""
+    V, H = prefixes
+    left, powers = rest
+    gain, size = np.empty(len(left)), np.empty(len(left), np.int64)
+    for a in alive:
+        n = 0
+        for x in range(len(left)):  # insertion sort, decreasing
+            if left[x] > 0:
+                g = H[e, x] - H[a, x]
+                i = n
+                while i > 0 and gain[i - 1] < g:
+                    gain[i], size[i] = gain[i - 1], size[i - 1]
+                    i -= 1
+                gain[i], size[i] = g, left[x]
+                n += 1
+        worst, q = V[a] - V[e], 0
+        for i in range(n):
+            worst += gain[i] * (powers[q + size[i]] - powers[q])
+            q += size[i]
+        if worst <= slack:
+            return True
+    return False

@@ -1,0 +1,228 @@
+"""Rules of thumb for the order of tasks: what one would do without a search. How much each loses: `paper.rules`.
+
+Each takes a problem and returns an order, indices from 0. All but `largest_error` look at the distances alone, so they
+give the same order for every n, p and noise. Equally good candidates are taken as they were given.
+
+====================  ==========================================================================
+rule                  next comes
+====================  ==========================================================================
+greedy                the task farthest from the last one
+largest_error         the task on which the model now errs most
+farthest              the task farthest, on average, from all learned so far
+periphery_to_core     the task farthest, on average, from all others
+core_to_periphery     the task nearest, on average, to all others
+nearest               the task nearest to the last one
+longest_path          the next one on the path with the greatest sum of distances
+alternating           a task of the next cluster, the clusters in turn
+random                any task
+====================  ==========================================================================
+
+Distances are the paper's d_ij = |w*_i - w*_j|^2 throughout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from ebbing._validate import Array
+from ebbing.problem import Problem
+from ebbing.theory._rates import Rates
+
+if TYPE_CHECKING:
+    from ebbing.order._assignment import Assignment
+
+Order = npt.NDArray[np.intp]
+Rule = Callable[[Problem], Order]
+
+_DECIMALS = 12  # of scores relative to the largest: what differs later is rounding
+_PROVE_PATH_UP_TO = 12  # tasks; beyond, a local search finds the path
+_OWN_CLUSTER = 0.5  # of the largest distance: a task this far from all clusters starts one
+
+
+def greedy(problem: Problem) -> Order:
+    """Start with the most dissimilar task, then always take the one most distant from the last: a single pass.
+
+    The paper's advice read literally: tasks at a large distance "should be learned adjacently with higher priority"
+    (Section 4.3, 1). Section 5.2 repeats it for networks, and finds li2022provable and bell2022effect to agree.
+
+    >>> greedy(Problem.from_vectors([[0], [1], [3], [7]], n=50, p=100)).tolist()
+    [3, 0, 2, 1]
+    """
+    return _one_by_one(problem, _dissimilarity(problem), lambda learned: problem.gaps[learned[-1]])
+
+
+def nearest(problem: Problem) -> Order:
+    """Start with the most typical task, then always take the one most similar to the last: a curriculum of small steps.
+
+    The opposite of the paper's advice on forgetting; how one would often proceed without it.
+
+    >>> nearest(Problem.from_vectors([[0], [1], [3], [7]], n=50, p=100)).tolist()
+    [2, 1, 0, 3]
+    """
+    return _one_by_one(problem, -_dissimilarity(problem), lambda learned: -problem.gaps[learned[-1]])
+
+
+def farthest(problem: Problem) -> Order:
+    """Start with the most dissimilar task, then always take the one farthest, on average, from all learned so far.
+
+    Reads "diversify the learning tasks in the early stage" (Sections 1 and 5.2) as: each task far from what is known.
+    It is `largest_error` in the limit r -> 1, norms aside, and needs no r.
+
+    >>> farthest(Problem.from_vectors([[0], [1], [3], [7]], n=50, p=100)).tolist()
+    [3, 0, 1, 2]
+    """
+    return _one_by_one(problem, _dissimilarity(problem), lambda learned: problem.gaps[learned].sum(axis=0))
+
+
+def largest_error(problem: Problem) -> Order:
+    """Always take the task on which the model, as it is now, has the largest expected error.
+
+    Not in the paper. With D_t the error of task t when just learned, (T-1) F_T = T G_T - sum_t D_t, and
+    E D_t = r_t E L[t-1, t] + q_t: each step makes the term that it adds as large as it can. No distances are needed,
+    only the present error on each task left. Noise raises all errors alike (Lemma 2), so it plays no part.
+
+    >>> largest_error(Problem.categories("AABBB", n=50, p=100)).tolist()
+    [0, 2, 1, 3, 4]
+    """
+    rates, error = Rates.of(problem), problem.start
+    errors: list[Array] = []  # after each task, on all tasks
+
+    def score(learned: list[int]) -> Array:
+        t, before = learned[-1], errors[-1] if errors else error
+        errors.append(rates.retained[t] * before + rates.replaced[t] * problem.gaps[t])  # Lemma 2 without noise
+        return errors[-1]
+
+    return _one_by_one(problem, error, score)
+
+
+def periphery_to_core(problem: Problem) -> Order:
+    """Decreasing mean distance to all others: outliers first, the most typical task last.
+
+    The paper's order of least generalization error (Section 4, remark (3) on Theorem 1), stated there for equal norms.
+    Norms do not matter: E G_T depends on the order only through sum_i r^{T-i} sum_k d_ik. Unequal n or sigma do.
+
+    >>> periphery_to_core(Problem.from_vectors([[0], [1], [3], [7]], n=50, p=100)).tolist()
+    [3, 0, 1, 2]
+    """
+    return np.argsort(-_dissimilarity(problem), kind="stable")
+
+
+def core_to_periphery(problem: Problem) -> Order:
+    """Increasing mean distance to all others: the most typical task first. The contrast to `periphery_to_core`.
+
+    >>> core_to_periphery(Problem.from_vectors([[0], [1], [3], [7]], n=50, p=100)).tolist()
+    [2, 1, 0, 3]
+    """
+    return np.argsort(_dissimilarity(problem), kind="stable")
+
+
+def longest_path(problem: Problem) -> Order:
+    """The order with the greatest sum of distances between neighbors, from its more dissimilar end.
+
+    "Learn more dissimilar tasks adjacently" (Section 1) without "in the early stage". The path is proved longest up to
+    12 tasks; beyond, it is the best of a local search. Of equally long paths it is any, but always the same.
+
+    >>> longest_path(Problem.from_vectors([[0], [1], [3], [7]], n=50, p=100)).tolist()
+    [1, 3, 0, 2]
+    """
+    from ebbing.order._assignment import Assignment
+    from ebbing.order._branch_and_bound import prove
+    from ebbing.order._local_search import search
+
+    kernel = np.zeros(problem.T)
+    kernel[1:2] = 1.0  # neighbors only
+    paths = Assignment(np.zeros((problem.T, problem.T)), kernel, problem.gaps)
+    order = (prove(paths) if problem.T <= _PROVE_PATH_UP_TO else search(paths)).order
+    first, last = _dissimilarity(problem)[order[[0, -1]]]
+    return order[::-1].copy() if last > first or (last == first and order[-1] < order[0]) else order
+
+
+def alternating(problem: Problem) -> Order:
+    """Clusters in turn, the largest first, each until it is used up; within a cluster the more dissimilar task first.
+
+    Props. order2 and order3: optimal for two and three categories of equal counts (`order.categories`: for any number).
+    The two most distant tasks start two clusters, and each task farther than half their distance from all clusters so
+    far starts another: so categories are clusters, and tasks on a line make two. The others join the nearest one.
+
+    >>> tasks = Problem.categories("ABBCCC", n=50, p=100)
+    >>> tasks.reordered(alternating(tasks)).names
+    ('C1', 'B1', 'A1', 'C2', 'B2', 'C3')
+    """
+    gaps, dissimilarity = problem.gaps, _dissimilarity(problem)
+    widest = np.unravel_index(_largest(gaps.reshape(-1)), gaps.shape)
+    seeds = list(dict.fromkeys(int(i) for i in widest))
+    while (to_seeds := gaps[seeds].min(axis=0)).max() > _OWN_CLUSTER * gaps.max():
+        seeds.append(_largest(to_seeds))
+    member = _rounded(gaps[seeds]).argmin(axis=0)  # (T,) the seed's number
+    outer_first = np.argsort(-dissimilarity, kind="stable")
+    clusters = [outer_first[member[outer_first] == k].tolist() for k in range(len(seeds))]
+    clusters.sort(key=lambda tasks: (-len(tasks), -dissimilarity[tasks[0]], tasks[0]))
+    return np.array([tasks[lap] for lap in range(problem.T) for tasks in clusters if lap < len(tasks)], dtype=np.intp)
+
+
+def random(problem: Problem, seed: int = 0) -> Order:
+    """Any order, each as likely: what the rules are measured against.
+
+    >>> sorted(random(Problem.orthogonal(T=4, n=50, p=100), seed=3).tolist())
+    [0, 1, 2, 3]
+    """
+    return np.random.default_rng(seed).permutation(problem.T)
+
+
+def mean_of_all_orders(assignment: Assignment) -> float:
+    """What `random` leads to on average: every task is in every place, every pair at every distance, equally often.
+
+    >>> from ebbing.order._assignment import Assignment
+    >>> mean_of_all_orders(Assignment(np.eye(2), [0, 1], [[0, 3], [3, 0]]))  # of -1 and -3
+    -2.0
+    """
+    T = assignment.T
+    pairs = float((T - np.arange(1, T)) @ assignment.kernel[1:])  # sum_{i<j} k_{j-i}
+    mean_distance = assignment.distance.sum() / max(1, T * (T - 1))
+    return float(assignment.linear.mean() * T - pairs * mean_distance)
+
+
+RULES: dict[str, Rule] = {
+    rule.__name__: rule
+    for rule in (
+        largest_error,
+        farthest,
+        greedy,
+        alternating,
+        periphery_to_core,
+        longest_path,
+        nearest,
+        core_to_periphery,
+        random,
+    )
+}
+"""The rules by name."""
+
+
+def _dissimilarity(problem: Problem) -> Array:
+    """sum_k d_ik of each task, rounded so that equal sums are equal (T,)."""
+    return _rounded(problem.gaps.sum(axis=1))
+
+
+def _rounded(scores: Array) -> Array:
+    """Scores relative to the largest, without their last digits."""
+    return np.round(scores / max(float(np.abs(scores).max()), np.finfo(float).tiny), _DECIMALS)
+
+
+def _largest(scores: Array) -> int:
+    """Where the largest score stands; of equal ones, the first."""
+    return int(_rounded(scores).argmax())
+
+
+def _one_by_one(problem: Problem, first: Array, score: Callable[[list[int]], Array]) -> Order:
+    """The task of largest `first`, then always the one left of largest `score`, given the tasks learned so far."""
+    learned: list[int] = []
+    left = list(range(problem.T))
+    while left:
+        scores = score(learned) if learned else first
+        learned.append(left.pop(_largest(scores[left])))
+    return np.array(learned, dtype=np.intp)

@@ -1,0 +1,1 @@
+"""Machine proofs of the paper's propositions on task order."""

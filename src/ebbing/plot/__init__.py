@@ -1,0 +1,1 @@
+"""Every figure of the package; matplotlib is loaded when one is drawn."""

@@ -1,0 +1,132 @@
+"""Exact standard deviations of errors, forgetting and generalization error. New: the paper has expectations only.
+
+Given row t-1 of the error matrix, with x = w_{t-1} - w*_t and g_i = w*_i - w*_t (derivation in docs/theory.md),
+
+    Cov(L_t[i], L_t[j]) = spread u_i u_j + noise_std^2
+                          + 4 sideways (|x|^2 <g_i,g_j> - <x,g_i><x,g_j>) + 4 noise / p <g_i,g_j>
+    u_i = L_{t-1}[i] - d_ti,  |x|^2 = L_{t-1}[t],  <x,g_i> = (|x|^2 - u_i) / 2,  <g_i,g_j> = (d_ti + d_tj - d_ij) / 2
+
+This is quadratic in L_{t-1}, so means and covariances of a row determine those of the next: O(T^2) a step.
+Covariances are propagated, not second moments: at p = 10^9 a variance is 10^-16 of the squared mean, about n / p^2.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ebbing._validate import Array
+from ebbing.theory._rates import Rates
+from ebbing.theory._recursion import column
+
+
+class Covariances:
+    """Covariances after `learned` tasks; `learn_next` goes on to the next task. Infinities are flagged, not added."""
+
+    def __init__(self, start: Array, gaps: Array, rates: Rates) -> None:
+        shape = rates.retained.shape
+        T, grid = shape[0], shape[1:]
+        self._gaps, self._rates = gaps, rates
+        self._mean = column(start, rates) * np.ones(shape)  # E L_t
+        self.learned = 0
+        self.total = np.zeros((T, T, *grid))  # Cov(L_t)
+        self.fresh = np.zeros((T, T, *grid))  # E Cov(L_t | L_{t-1}): what the last task added
+        self.infinite = np.zeros(grid, dtype=bool)  # whether Var(L_t) is infinite
+
+    def learn_next(self) -> None:
+        """Learn one more task."""
+        t, rates, C, mean = self.learned, self._rates, self.total, self._mean
+        retained, replaced, gap = rates.retained[t], rates.replaced[t], column(self._gaps[t], rates)
+        pairs = self._gaps.reshape(*self._gaps.shape, *[1] * (rates.retained.ndim - 1))
+        between = (gap[:, None] + gap[None, :] - pairs) / 2  # <g_i, g_j>
+        u = mean - gap
+        along = (mean[t] - u) / 2  # E <x, g_i>
+        cov_along = (C[t, t] - C[t][:, None] - C[t][None, :] + C) / 4  # Cov(<x, g_i>, <x, g_j>)
+        across = _difference(mean[t] * between, along[:, None] * along[None, :]) - cov_along
+        infinite = np.isinf(rates.noise_error_std[t])
+        noise = np.where(np.isinf(rates.noise_error[t]), 0.0, rates.noise_error[t])
+        self.fresh = (
+            rates.spread[t] * (u[:, None] * u[None, :] + C)
+            + np.where(infinite, 0.0, rates.noise_error_std[t]) ** 2
+            + 4 * rates.transverse[t] * across
+            + 4 * (noise / rates.parameters[t]) * between
+        )
+        self.total = retained**2 * C + self.fresh
+        self.infinite = infinite | (self.infinite & (retained > 0))
+        self._mean = retained * mean + replaced * gap + noise
+        self.learned = t + 1
+
+
+def standard_deviations(start: Array, gaps: Array, rates: Rates) -> tuple[Array, Array, Array]:
+    """Standard deviations of every L[t, i] (T+1, T, *grid), of F_T (*grid) and of G_T (*grid); inf where infinite.
+
+    F_T is a sum over tasks of the fresh randomness that each brings, weighted by what later tasks keep of it. These
+    are martingale differences, hence uncorrelated, and nothing cancels between times:
+
+        Var F_T = sum_t a_t' E[Cov(L_t | L_{t-1})] a_t,
+        a_t[i] = (prod_{s=t+1..T} keep_s - [i >= t] prod_{s=t+1..i} keep_s) / (T-1)   for i < T,  a_t[T] = 0.
+
+    An infinite variance anywhere makes Var F_T infinite. If a later task with keep = 0 wipes it out, it is left in some
+    L_i[i]; if none does, the last task's own randomness multiplies it (docs/theory.md, section 4.4).
+    """
+    unit = _largest(start, gaps, rates)
+    start, gaps, rates = start / unit, gaps / unit, _in_units(rates, unit)
+    T, grid = rates.retained.shape[0], rates.retained.shape[1:]
+    errors, F = np.zeros((T + 1, T, *grid)), np.zeros(grid)
+    ever_infinite = np.zeros(grid, dtype=bool)
+    weights = _weights_of_forgetting(rates)
+    row = Covariances(start, gaps, rates)
+    for t in range(T):
+        row.learn_next()
+        errors[t + 1] = np.where(row.infinite, np.inf, np.einsum("ii...->i...", row.total))
+        F += np.einsum("i...,ij...,j...->...", weights[t], row.fresh, weights[t])
+        ever_infinite |= row.infinite
+    G = np.where(row.infinite, np.inf, row.total.sum(axis=(0, 1)) / T**2)
+    F = np.where(ever_infinite, np.inf, F)
+    # Rounding may leave a variance that is zero at -1e-33.
+    return tuple(unit * np.sqrt(np.maximum(variance, 0.0)) for variance in (errors, F, G))  # type: ignore[return-value]
+
+
+def _largest(start: Array, gaps: Array, rates: Rates) -> float:
+    """The scale of the errors. Variances are computed in it, as squares of very small or large errors do not exist."""
+    noise = rates.noise_error[np.isfinite(rates.noise_error)]
+    return float(max(start.max(), gaps.max(), noise.max(initial=0.0))) or 1.0
+
+
+def _in_units(rates: Rates, unit: float) -> Rates:
+    return replace(
+        rates,
+        noise_error=rates.noise_error / unit,
+        noise_floor=rates.noise_floor / unit,
+        noise_error_std=rates.noise_error_std / unit,
+    )
+
+
+def _weights_of_forgetting(rates: Rates) -> Array:
+    """a_t of `standard_deviations` (T, T, *grid), from the last task backwards."""
+    shape = rates.retained.shape
+    T, grid = shape[0], shape[1:]
+    a = np.zeros((T, *shape))
+    upto = np.zeros(shape)  # prod_{s=t+1..i} keep_s, for i >= t
+    to_end = np.ones(grid)  # prod_{s=t+1..T} keep_s
+    replaced = np.zeros(shape)  # 1 - prod_{s=i+1..T} keep_s, formed without cancellation
+    for t in reversed(range(T)):
+        if t < T - 1:
+            upto[t + 1 :] *= rates.retained[t + 1]
+            to_end = rates.retained[t + 1] * to_end
+            replaced[t] = rates.replaced[t + 1] + rates.retained[t + 1] * replaced[t + 1]
+        upto[t] = 1.0
+        a[t, :t] = to_end
+        a[t, t : T - 1] = -upto[t : T - 1] * replaced[t : T - 1]
+        a[t, T - 1] = 0.0
+    return a / max(T - 1, 1)
+
+
+def _difference(a: Array, b: Array) -> Array:
+    """a - b, and zero where that is below rounding.
+
+    |x|^2 |g|^2 - <x,g>^2 vanishes when x and g are parallel; a remainder of 1e-16 would become 1e-8 in a standard
+    deviation that is exactly zero.
+    """
+    return np.where(np.abs(a - b) <= 4 * np.finfo(float).eps * (np.abs(a) + np.abs(b)), 0.0, a - b)

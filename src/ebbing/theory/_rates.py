@@ -1,0 +1,80 @@
+"""What learning one task does to any error, in both regimes: the numbers that enter the recursions.
+
+Learning a task with n samples replaces w by w' with (math in docs/theory.md, x = w - w*_t, y = w' - w*_t)
+
+    E|w' - w*_i|^2 = keep |w - w*_i|^2 + learn |w*_t - w*_i|^2 + noise          (Lemma 2)
+
+================  =============================  ==================================  ==========================
+here              meaning                        overparameterized, n < p            underparameterized, n >= p
+================  =============================  ==================================  ==========================
+keep              r_t, what stays                (p - n) / p                         0
+learn             1 - r_t, what is replaced      n / p                               1
+level             noise / learn                  s^2 p / (p - n - 1)                 s^2 p / (n - p - 1)
+noise             q_t = E|X^+ z|^2               s^2 n / (p - n - 1)                 s^2 p / (n - p - 1)
+noise_std         square root of Var|X^+ z|^2    2 s^4 n (p-1) / (a^2 (a-2)),        2 s^4 p (n-1) / (a^2 (a-2)),
+                                                 a = p - n - 1                       a = n - p - 1
+spread            v, Var(beta), x'Px = beta|x|^2 2 n (p-n) / (p^2 (p+2))             0
+sideways          E[beta (1-beta)] / (p-1)       n (p-n) / (p (p+2) (p-1))           0
+================  =============================  ==================================  ==========================
+
+s^2 is the noise variance of the task. With s > 0, `noise` is infinite for |p - n| <= 1 and `noise_error_std` for
+|p - n| <= 3. `retained` and `replaced` are each computed from the counts: 1 - n/p would lose digits at either end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+
+from ebbing._validate import Array
+from ebbing.problem import Problem
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Arrays of shape (T, *grid): first axis the task, the others a grid of problems (none for a single one)."""
+
+    retained: Array
+    replaced: Array
+    noise_floor: Array
+    noise_error: Array
+    noise_error_std: Array
+    spread: Array
+    transverse: Array
+    parameters: Array  # p
+
+    @classmethod
+    @lru_cache(maxsize=8)  # a problem never changes, and one question asks for its rates several times
+    def of(cls, problem: Problem) -> Rates:
+        """Rates of one problem, arrays (T,)."""
+        return cls.of_counts(problem.n, np.int64(problem.p), problem.noise_variance)
+
+    @classmethod
+    def of_counts(
+        cls, n: npt.NDArray[np.int64], p: npt.NDArray[np.int64] | np.int64, variance: npt.NDArray[np.float64]
+    ) -> Rates:
+        """Rates of tasks with n samples, p parameters and noise of the given variance; shapes broadcast."""
+        over = n < p
+        # Counts are whole numbers up to 2^53, so their differences are exact; products are formed in floats.
+        slack = (np.abs(p - n) - 1).astype(float)  # a
+        samples, parameters, gap = n.astype(float), np.asarray(p).astype(float), (p - n).astype(float)
+        smaller, larger = np.minimum(samples, parameters), np.maximum(samples, parameters)
+        noisy = variance > 0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            per_slack = np.where(noisy, np.where(slack > 0, variance / slack, np.inf), 0.0)
+            deviation = per_slack * np.sqrt(2 * smaller * (larger - 1) / (slack - 2))
+            transverse = np.where(over, (samples / parameters) * (gap / (parameters - 1)) / (parameters + 2), 0.0)
+        retained = np.where(over, gap / parameters, 0.0)
+        return cls(
+            retained=retained,
+            replaced=np.where(over, samples / parameters, 1.0),
+            noise_floor=parameters * per_slack,  # underparameterized: smaller == p
+            noise_error=smaller * per_slack,
+            noise_error_std=np.where(noisy, np.where(slack > 2, deviation, np.inf), 0.0),
+            spread=np.where(over, 2 * (samples / parameters) * (gap / parameters) / (parameters + 2), 0.0),
+            transverse=transverse,
+            parameters=np.broadcast_to(parameters, retained.shape),
+        )

@@ -1,0 +1,365 @@
+"""Users' own data: read from tensors, arrays and datasets alike, known by its contents, refused with a reason."""
+
+import dataclasses
+import pickle
+import re
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import Dataset, IterableDataset, TensorDataset
+
+from ebbing.learn import CustomTasks, Experiment, Occurrence, Sgd, error_matrix, prefix_tree, train_reference
+from ebbing.learn.training._machine import single_thread
+from ebbing.runs import Store, execute
+
+RANDOM = np.random.default_rng(0)
+INPUTS = {task: RANDOM.standard_normal((12, 4)) for task in "ab"}
+LABELS = {task: (INPUTS[task][:, :1] > 0).astype(float) for task in "ab"}
+TRAIN = {task: (INPUTS[task][:8], LABELS[task][:8]) for task in "ab"}
+TEST = {task: (INPUTS[task][8:], LABELS[task][8:]) for task in "ab"}
+FIELDS = ("train_inputs", "train_labels", "test_inputs", "test_labels")
+
+
+def own(train: Any = TRAIN, test: Any = TEST, **more):
+    return CustomTasks(train=train, test=test, **more)
+
+
+class Listed(Dataset):
+    """A dataset as users write them."""
+
+    def __init__(self, items: Any) -> None:
+        self.items = items
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __getitem__(self, i: int) -> Any:
+        return self.items[i]
+
+
+# What a sample is
+
+
+def test_a_sample_is_the_data_in_single_precision():
+    task_data = own().load(Occurrence("b", 0), seed=5)
+    expected = (*TRAIN["b"], *TEST["b"])
+    for name, array in zip(FIELDS, expected, strict=True):
+        tensor = getattr(task_data, name)
+        assert tensor.dtype == torch.float32
+        np.testing.assert_array_equal(tensor.numpy(), array.astype(np.float32))
+
+
+def test_every_occurrence_and_seed_has_the_same_data():
+    tasks = own()
+    first = tasks.load(Occurrence("a", 0), seed=0)
+    for occurrence, seed in ((Occurrence("a", 1), 0), (Occurrence("a", 0), 3)):
+        assert all(torch.equal(getattr(first, name), getattr(tasks.load(occurrence, seed), name)) for name in FIELDS)
+    assert not torch.equal(first.train_inputs, tasks.load(Occurrence("b", 0), seed=0).train_inputs)
+
+
+def rows(tensor):
+    return [tuple(row) for row in tensor.tolist()]
+
+
+def test_a_choice_depends_on_seed_task_and_occurrence_only():
+    data = {name: (torch.arange(100.0)[:, None], torch.zeros(100, 1)) for name in "ab"}
+    tasks, again = own(data, data, train_images=20), own(data, data, train_images=20.0)
+    first = tasks.load(Occurrence("a", 2), seed=3)
+    assert len(first.train_inputs) == len(set(rows(first.train_inputs))) == 20
+    assert torch.equal(first.test_inputs, data["a"][0])
+    tasks.load(Occurrence("b", 0), seed=9)
+    assert torch.equal(again.load(Occurrence("a", 2), seed=3).train_inputs, first.train_inputs)
+    for occurrence, seed in (
+        (Occurrence("a", 2), 4),
+        (Occurrence("a", 1), 3),
+        (Occurrence("b", 2), 3),
+        (Occurrence("a", 3), 2),
+    ):
+        assert not torch.equal(tasks.load(occurrence, seed).train_inputs, first.train_inputs)
+
+
+def test_a_choice_keeps_inputs_and_labels_together_and_may_be_everything():
+    labels = torch.arange(30)
+    data = {"a": (labels[:, None].float(), labels)}
+    for images in (7, 30):
+        task_data = own(data, data, train_images=images).load(Occurrence("a", 1), seed=0)
+        assert torch.equal(task_data.train_inputs[:, 0], task_data.train_labels.float())
+        assert len(set(task_data.train_labels.tolist())) == images
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8])
+def test_whole_numbers_are_classes(dtype):
+    data = {"a": (np.zeros((3, 2), np.float32), np.array([0, 2, 1], dtype))}
+    task_data = own(data, data).load(Occurrence("a", 0), 0)
+    assert task_data.train_labels.dtype == torch.int64
+    assert task_data.train_labels.tolist() == [0, 2, 1]
+
+
+def test_inputs_may_be_words_by_number():
+    data = {"a": (np.array([[1, 2], [3, 2**40]]), np.array([0, 1]))}
+    task_data = own(data, data).load(Occurrence("a", 0), 0)
+    assert task_data.train_inputs.tolist() == [[1, 2], [3, 2**40]]
+    assert task_data.train_inputs.dtype == torch.int64
+
+
+def test_what_its_owner_changes_later_changes_nothing():
+    inputs, labels = torch.zeros(3, 2), np.zeros((3, 1))
+    tasks = own({"a": (inputs, labels)}, {"a": (inputs, labels)})
+    inputs += 1
+    labels += 1
+    task_data = tasks.load(Occurrence("a", 0), 0)
+    assert float(task_data.train_inputs.sum() + task_data.train_labels.sum()) == 0
+
+
+def test_gradients_and_strides_are_left_behind():
+    inputs = torch.randn(4, 3, requires_grad=True)
+    labels = torch.zeros(3, 1)
+    tasks = own({"a": (inputs.T, labels)}, {"a": (inputs.T, labels)})
+    task_data = tasks.load(Occurrence("a", 0), 0)
+    assert not task_data.train_inputs.requires_grad
+    assert task_data.train_inputs.is_contiguous()
+    assert tasks.identity == own(*2 * [{"a": (inputs.detach().T.contiguous(), labels)}]).identity
+
+
+# Identity
+
+
+def test_the_same_contents_have_the_same_identity_however_they_come():
+    tensors = {name: tuple(map(torch.from_numpy, pair)) for name, pair in TRAIN.items()}
+    forms = [
+        {name: list(pair) for name, pair in TRAIN.items()},
+        {name: tuple(array.astype(np.float32) for array in pair) for name, pair in TRAIN.items()},
+        dict(reversed(TRAIN.items())),
+        tensors,
+        {name: TensorDataset(*pair) for name, pair in tensors.items()},
+        {name: Listed(list(zip(*pair, strict=True))) for name, pair in TRAIN.items()},
+    ]
+    assert {own(parametrization).identity for parametrization in forms} == {own().identity}
+    assert re.fullmatch("[0-9a-f]{64}", own().identity)
+
+
+def test_a_dataset_of_numbers_is_one_of_classes():
+    labels = [1, 0, 3]
+    listed = Listed([(np.full(2, i, np.float32), label) for i, label in enumerate(labels)])
+    array = np.repeat(np.arange(3.0)[:, None], 2, axis=1)
+    assert own(*2 * [{"a": listed}]).identity == own(*2 * [{"a": (array, np.array(labels))}]).identity
+
+
+def changed(task, part, change):
+    pair = [array.copy() for array in TRAIN[task]]
+    pair[part] = change(pair[part])
+    return TRAIN | {task: tuple(pair)}
+
+
+def one_off(array):
+    array[3, 0] = np.nextafter(np.float32(array[3, 0]), np.float32(0.5))
+    return array
+
+
+def test_identity_changes_with_every_part_of_the_contents():
+    identities = [
+        own().identity,
+        own(changed("a", 0, one_off)).identity,  # the least bit
+        own(changed("b", 0, one_off)).identity,
+        own(changed("b", 1, one_off)).identity,
+        own(TEST, TRAIN).identity,
+        own(TRAIN | {"a": TRAIN["b"], "b": TRAIN["a"]}).identity,  # names matter
+        own({"a": TRAIN["a"]}, {"a": TEST["a"]}).identity,
+        own({"a": TRAIN["a"], "c": TRAIN["b"]}, {"a": TEST["a"], "c": TEST["b"]}).identity,
+        own(TRAIN | {"a": tuple(array[:7] for array in TRAIN["a"])}).identity,
+        own(
+            changed("a", 0, lambda x: x.reshape(8, 2, 2)), TEST | {"a": (TEST["a"][0].reshape(4, 2, 2), TEST["a"][1])}
+        ).identity,
+    ]
+    assert len(set(identities)) == len(identities)
+
+
+def test_the_type_is_part_of_the_contents():
+    """Zeros are the same bytes in every type."""
+    zeros = {"a": (np.zeros((2, 2)), np.zeros((2, 1)))}
+    words = {"a": (np.zeros((2, 2), np.int32), np.zeros((2, 1)))}
+    assert own(zeros, zeros).identity != own(words, words).identity
+
+
+# Results
+
+
+@dataclasses.dataclass(frozen=True)
+class Linear:
+    """A network for points."""
+
+    def build(self, seed: int) -> nn.Module:
+        network = nn.Linear(4, 1)
+        random = torch.Generator().manual_seed(seed)
+        for parameter in network.parameters():
+            nn.init.normal_(parameter, generator=random)
+        return network
+
+
+TRAINING = Experiment(own(), Linear(), Sgd(epochs=5))
+NODES = prefix_tree([("a", "b", "a"), ("b", "a")], seed=0)
+
+
+def test_settings_name_the_data_by_its_hash_alone():
+    assert TRAINING.describe()["tasks"] == {"kind": "OwnTasks", "train_images": None, "identity": own().identity}
+    few = replace(TRAINING, tasks=own(train_images=5)).describe()["tasks"]
+    assert few == {"kind": "OwnTasks", "train_images": 5, "identity": own().identity}
+    assert "tensor" not in repr(TRAINING)
+
+
+def test_results_are_found_again_by_the_same_data_and_not_by_other_data(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    errors, fits = execute(TRAINING, NODES, store)
+    with single_thread():
+        matrix, _ = train_reference(TRAINING, ("a", "b", "a"), seed=0)
+    np.testing.assert_array_equal(
+        error_matrix(("a", "b", "a"), {path: row for (_, path), row in errors.items()}), matrix
+    )
+    assert matrix[1, 0] < matrix[0, 0]  # something was learned
+    monkeypatch.setattr(Sgd, "learn", None)
+    assert execute(replace(TRAINING, tasks=own()), NODES, store) == (errors, fits)
+    with pytest.raises(TypeError):
+        execute(replace(TRAINING, tasks=own(changed("a", 0, one_off))), NODES, store)
+
+
+def test_an_unknown_task_is_refused_before_training(tmp_path):
+    with pytest.raises(ValueError, match="task 'x': there is data of a, b"):
+        execute(TRAINING, prefix_tree([("a", "x")], 0), Store(tmp_path / "runs"))
+    assert not (tmp_path / "runs").exists()
+    with pytest.raises(ValueError, match="task 'x': there is data of a, b"):
+        own().load(Occurrence("x", 0), 0)
+
+
+def test_own_data_travels_to_other_processes():
+    arrived = pickle.loads(pickle.dumps(own(train_images=5)))
+    here, there = (tasks.load(Occurrence("a", 1), 2) for tasks in (own(train_images=5), arrived))
+    assert all(torch.equal(getattr(here, name), getattr(there, name)) for name in FIELDS)
+    assert (arrived.identity, arrived.settings()) == (own().identity, {"train_images": 5})
+
+
+# What is refused
+
+
+class Endless(IterableDataset):
+    def __iter__(self):
+        yield torch.zeros(2), 0
+
+
+class Unmeasured(Dataset):
+    def __getitem__(self, i):
+        return torch.zeros(2), 0
+
+
+class Restless(Listed):
+    """As random transforms do."""
+
+    def __getitem__(self, i):
+        return torch.randn(2), 0
+
+
+ONE = np.ones((3, 2))
+YES = np.ones((3, 1))
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ((ONE, YES[:2]), "inputs of shape (3, 2), labels (2, 1); give as many labels as inputs"),
+        ((np.float64(1.0), np.float64(1.0)), "inputs of shape (), labels (); give as many labels"),
+        ((ONE[:0], YES[:0]), "no data (inputs of shape (0, 2))"),
+        ((ONE[:, :0], YES), "no data (inputs of shape (3, 0))"),
+        (Listed([]), "no data (a dataset of length 0)"),
+        ((np.array([[1, 2], [3, np.nan]]), YES[:2]), "inputs[1, 1] = nan; every input must be finite"),
+        ((np.array([[1, -np.inf]]), YES[:1]), "inputs[0, 1] = -inf; every input must be finite"),
+        ((np.array([[1e39]]), YES[:1]), "inputs[0, 0] = inf; every input must be finite in float32"),
+        (
+            (ONE.astype(np.uint8), YES),
+            "inputs are torch.uint8; give floating-point numbers (for images of bytes, divide",
+        ),
+        ((ONE > 0, YES), "inputs are torch.bool; give floating-point numbers"),
+        ((ONE + 0j, YES), "inputs are torch.complex128; give floating-point"),
+        (
+            (ONE, YES[:, 0]),
+            "labels are torch.float64 of shape (3,), from 1 to 1; give floating-point numbers from 0 to 1 in",
+        ),
+        ((ONE, ONE), "labels are torch.float64 of shape (3, 2)"),
+        ((ONE, YES * 1.5), "labels are torch.float64 of shape (3, 1), from 1.5 to 1.5"),
+        ((ONE, -YES), "from -1 to -1; give floating-point numbers from 0 to 1"),
+        ((ONE, YES * np.nan), "from nan to nan"),
+        ((ONE, YES.astype(int)), "labels are torch.int64 of shape (3, 1)"),
+        ((ONE, np.array([0, -1, 2])), "labels are torch.int64 of shape (3,), from -1 to 2"),
+        ((ONE, YES > 0), "labels are torch.bool of shape (3, 1)"),
+        ((ONE, YES + 0j), "labels are torch.complex128 of shape (3, 1), complex"),
+        ((ONE, np.array(["x", "y", "z"])), "labels: array of <U1; give a tensor or an array of numbers"),
+        ((ONE.tolist(), YES), "inputs: list; give a tensor or an array"),
+        (ONE, "ndarray; give a pair (inputs, labels) of tensors or arrays, or a Dataset"),
+        ((ONE, YES, YES), "tuple; give a pair"),
+        (None, "NoneType; give a pair"),
+        (Endless(), "an IterableDataset has no end to be known by; give a dataset with a length, or tensors"),
+        (Unmeasured(), "the dataset has no length; give it a method __len__, or give tensors"),
+        (Restless([0, 0]), "item 0 changes whenever it is read; switch random transforms off"),
+        (Listed([(torch.zeros(2), 0), torch.zeros(2)]), "item 1: Tensor; a dataset is to give pairs (input, label)"),
+        (
+            Listed([("picture", 0)]),
+            "item 0, input: str; give a tensor or an array of numbers (a dataset may need ToTensor)",
+        ),
+        (Listed([(torch.zeros(2), 0), (torch.zeros(3), 0)]), "item 0 have shapes ((2,), ()), of item 1 ((3,), ())"),
+    ],
+)
+def test_bad_data_is_refused_with_the_task_and_the_reason(data, said):
+    good = (ONE, YES)
+    for half in ("train", "test"):
+        halves: dict[str, Any] = {"train": {"fine": good, "mine": good}, "test": {"fine": good, "mine": good}}
+        halves[half]["mine"] = data
+        with pytest.raises(ValueError, match=rf"^task 'mine', {half}.*{re.escape(said)}"):
+            CustomTasks(**halves)
+
+
+@pytest.mark.parametrize("name", ["a#1", "#", "", 3, None])
+def test_names_without_number_signs(name):
+    with pytest.raises(
+        ValueError, match=re.escape(f"task {name!r} in train: a name is a string, not empty, without #")
+    ):
+        own({name: (ONE, YES)}, {name: (ONE, YES)})
+
+
+def test_train_and_test_have_the_same_names():
+    with pytest.raises(ValueError, match=r"^c, d: in one of train and test only; give every task data in both"):
+        own({"a": (ONE, YES), "c": (ONE, YES)}, {"a": (ONE, YES), "d": (ONE, YES)})
+
+
+@pytest.mark.parametrize("given", [{}, (ONE, YES), None])
+def test_data_comes_by_name(given):
+    with pytest.raises(ValueError, match=r"^train=.*: give a dictionary from names of tasks to data, not empty"):
+        own(given, TEST)
+    with pytest.raises(ValueError, match=r"^test=.*: give a dictionary"):
+        own(TRAIN, given)
+
+
+@pytest.mark.parametrize(
+    ("test", "said"),
+    [
+        (
+            (np.ones((3, 5)), YES),
+            "torch.float32 of shape (2,) with torch.float32 labels in train, torch.float32 of shape (5,)",
+        ),
+        ((np.ones((3, 2), int), YES), "torch.int64 of shape (2,)"),
+        ((ONE, np.array([0, 1, 1])), "with torch.int64 labels in test; make them equal"),
+    ],
+)
+def test_train_and_test_are_of_one_kind(test, said):
+    with pytest.raises(ValueError, match=rf"^task 'a': .*{re.escape(said)}"):
+        own({"a": (ONE, YES)}, {"a": test})
+
+
+@pytest.mark.parametrize(
+    ("images", "said"), [(0, "train_images=0"), (2.5, "train_images=2.5"), (4, "task 'b' has 3; ask")]
+)
+def test_impossible_choices_are_refused(images, said):
+    data = {"a": (np.ones((9, 2)), np.ones((9, 1))), "b": (ONE, YES)}
+    with pytest.raises(ValueError, match=said):
+        own(data, data, train_images=images)

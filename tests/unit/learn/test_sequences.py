@@ -1,0 +1,92 @@
+"""The sequence engine on made-up tasks of a few images: the tree and the error matrix."""
+
+import pytest
+from toys import NODE, TRAINING
+
+from ebbing.learn import Node, Occurrence, error_matrix, occurrences, prefix_tree
+from ebbing.paper import fig2
+
+# The tree
+
+
+def test_a_prefix_stands_once_and_after_its_parent():
+    nodes = prefix_tree([["a", "b", "c"], ["a", "b", "a"], ["b"], ["a", "b", "c"]], seed=7)
+    paths = [tuple(map(str, node.path)) for node in nodes]
+    assert sorted(paths) == [
+        (),
+        ("a#0",),
+        ("a#0", "b#0"),
+        ("a#0", "b#0", "a#1"),
+        ("a#0", "b#0", "c#0"),
+        ("b#0",),
+    ]
+    for i, node in enumerate(nodes):
+        assert node.parent is None if i == 0 else node.parent in {other.path for other in nodes[:i]}
+    assert {node.seed for node in nodes} == {7}
+    assert [path for path, node in zip(paths, nodes, strict=True) if node.has_children] == [
+        (),
+        ("a#0",),
+        ("a#0", "b#0"),
+    ]
+
+
+def test_a_node_is_tested_on_the_lessons_of_the_sequences_through_it():
+    nodes = {
+        node.path: set(map(str, node.tested)) for node in prefix_tree([["a", "b"], ["a", "c", "a"], ["d"]], seed=0)
+    }
+    assert nodes[()] == {"a#0", "a#1", "b#0", "c#0", "d#0"}
+    assert nodes[occurrences(["a"])] == {"a#0", "a#1", "b#0", "c#0"}
+    assert nodes[occurrences(["a", "b"])] == {"a#0", "b#0"}
+    assert nodes[occurrences(["a", "c", "a"])] == {"a#0", "a#1", "c#0"}
+    assert nodes[occurrences(["d"])] == {"d#0"}
+
+
+def test_the_tree_does_not_depend_on_the_order_of_sequences():
+    sequences = [["a", "b"], ["b", "a"], ["a", "a", "c"]]
+    assert prefix_tree(sequences, 0) == prefix_tree(sequences[::-1], 0)
+
+
+def test_figure_2_has_240_lessons_and_171_trainings_and_an_initial_network_per_seed():
+    drawn = [sequence for setups in fig2.SETUPS.values() for setup in setups.values() for sequence in setup]
+    assert sum(map(len, drawn)) == 240
+    assert set(drawn) == set(fig2.sequences())
+    nodes = prefix_tree(fig2.sequences(), seed=0)
+    assert len(nodes) == 1 + 171
+    prefixes = {occurrences(sequence)[:t] for sequence in drawn for t in range(len(sequence) + 1)}
+    assert {node.path for node in nodes} == prefixes
+    assert len({node.key(TRAINING.describe()) for seed in range(2) for node in prefix_tree(drawn, seed)}) == 2 * 172
+
+
+def test_an_empty_sequence_is_refused():
+    with pytest.raises(ValueError, match="an empty sequence: give at least one task"):
+        prefix_tree([["a"], []], seed=0)
+
+
+def test_occurrences_count_from_0():
+    assert occurrences(("a", "b", "a", "a", "b")) == (
+        Occurrence("a", 0),
+        Occurrence("b", 0),
+        Occurrence("a", 1),
+        Occurrence("a", 2),
+        Occurrence("b", 1),
+    )
+    assert occurrences([]) == ()
+    assert str(Occurrence("0-1", 3)) == "0-1#3"
+
+
+# The error matrix
+
+
+def test_an_error_matrix_picks_the_rows_of_its_prefixes():
+    whole = occurrences(["a", "b", "a"])
+    rows = {
+        whole[:t]: {str(occurrence): 10.0 * t + i for i, occurrence in enumerate(whole)} | {"z#0": -1.0}
+        for t in range(4)
+    }
+    assert error_matrix(["a", "b", "a"], rows).tolist() == [[10.0 * t + i for i in range(3)] for t in range(4)]
+
+
+def test_nodes_are_values():
+    assert prefix_tree([["a"]], 0) == prefix_tree([["a"]], 0)
+    assert isinstance(hash(NODE), int)
+    assert Node(0, (), (), False).parent is None

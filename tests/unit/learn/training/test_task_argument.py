@@ -1,0 +1,87 @@
+"""Networks that are told the task's number, wherever they are asked: while learning, in own loops, answering."""
+
+import copy
+import io
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+from toys import CLASSES, SCHEDULE, SETTINGS, SIZE, data
+
+from ebbing.learn.methods import Copies, FineTuning, Gpm, TrgpFree
+
+pytestmark = pytest.mark.usefixtures("quietly")
+
+
+class Heads(nn.Module):
+    """Without a number it would take the first head."""
+
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(SIZE, 16)
+        self.heads = nn.ModuleList(nn.Linear(16, CLASSES) for _ in range(3))
+        self.asked = []
+
+    def forward(self, x, task=0):
+        self.asked.append(task)
+        return self.heads[task](torch.relu(self.body(x)))
+
+
+OWN: dict[str, Any] = SETTINGS | {"per_task": ("heads",)}
+METHODS = [Gpm(**OWN), TrgpFree(**OWN), FineTuning(SCHEDULE), Copies(SCHEDULE)]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=["gpm", "free", "plain", "copies"])
+def test_an_own_loop_trains_the_head_that_answers(method):
+    torch.manual_seed(0)
+    network = Heads()
+    learner = method.start(network)
+    learner.learn("a", data(0))
+    inputs, labels = data(1)
+    network.asked.clear()
+    with learner.task("b", (inputs, labels)) as parameters:
+        optimizer = torch.optim.SGD(parameters, 0.3)
+        for _ in range(60):
+            optimizer.zero_grad()
+            functional.cross_entropy(network(inputs), labels).backward()
+            optimizer.step()
+        said = network.eval()(inputs).argmax(1)
+    assert set(network.asked) == {1}
+    assert torch.equal(learner.outputs("b", inputs).argmax(1), said)
+    assert learner.accuracy("b", (inputs, labels)) == 1
+    assert "forward" not in vars(network)
+
+
+def test_who_tells_it_is_believed():
+    network = Heads()
+    learner = METHODS[0].start(network)
+    for task in range(2):
+        learner.learn(str(task), data(task))
+    inputs = data(0)[0]
+    for task_bound in (lambda: network(inputs, 1), lambda: network(inputs, task=1)):
+        network.asked.clear()
+        with learner.answering("0") as answering:
+            said = task_bound()
+            assert answering is network
+        assert network.asked == [1]
+        assert not torch.equal(said, learner.outputs("0", inputs))
+
+
+@pytest.mark.parametrize("method", METHODS, ids=["gpm", "free", "plain", "copies"])
+def test_a_copy_of_the_network_goes_on_answering_for_its_task(method):
+    torch.manual_seed(0)
+    network, inputs = Heads(), data(0)[0]
+    learner = method.start(network)
+    learner.learn("a", data(0))
+    learner.learn("b", data(1))
+    for task in ("a", "b"):
+        with learner.answering(task) as answering:
+            copied, file = copy.deepcopy(answering), io.BytesIO()
+            torch.save(answering, file)
+        file.seek(0)
+        learner.network.load_state_dict(learner.network.state_dict())
+        for one in (copied, torch.load(file, weights_only=False)):
+            assert torch.equal(one(inputs), learner.outputs(task, inputs))
+    assert "forward" not in vars(network)

@@ -1,0 +1,219 @@
+"""The sensitivity study: its variants, a whole run on stand-ins for MNIST, and verdicts on made-up matrices."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+
+from ebbing.data import Mnist
+from ebbing.learn import DigitTasks, FiveLayers, Sgd, prefix_tree
+from ebbing.learn.tasks import _datasets
+from ebbing.paper import fig2, reproduce, sensitivity
+from ebbing.paper.sensitivity import SEQUENCES, UNCHANGED, Config, Result
+from ebbing.runs import Store
+
+TINY = Config(
+    seeds=2,
+    steps=4,
+    batch_sizes=(4,),
+    width_factors=(0.5,),
+    tasks=DigitTasks(train_images=8, test_images=5),
+    architecture=FiveLayers((2, 3, 4, 5)),
+)
+
+
+@pytest.fixture
+def _stand_in(monkeypatch):
+    random = np.random.default_rng(0)
+    images = random.integers(0, 256, (100, 28, 28), np.uint8)
+    labels = random.integers(0, 10, 70_000).astype(np.uint8)
+    data = Mnist(
+        *(images[np.arange(60_000) % 100], labels[:60_000], images[np.arange(10_000) % 100], labels[60_000:]),
+        identity="stand-in",
+    )
+    monkeypatch.setattr(_datasets, "mnist", lambda: data)
+
+
+# The study
+
+
+def test_the_unchanged_variant_is_figure_2s_own():
+    assert Config().variants[UNCHANGED] == fig2.Config().experiment
+    assert next(iter(Config().variants)) == UNCHANGED
+
+
+def test_one_choice_at_a_time():
+    base = Config().variants[UNCHANGED]
+    changed = {}
+    for name, experiment in Config().variants.items():
+        assert experiment.tasks == base.tasks
+        changed[name] = (experiment.architecture != base.architecture, experiment.method != base.method)
+    assert changed == {
+        UNCHANGED: (False, False),
+        "batches of 50": (False, True),
+        "batches of 10": (False, True),
+        "widths x 0.5": (True, False),
+        "widths x 2": (True, False),
+        "squared loss": (False, True),
+    }
+    assert Config().variants["squared loss"].method == Sgd(epochs=600, loss="squared")
+    assert Config().variants["widths x 0.5"].architecture == FiveLayers((3, 8, 60, 42))
+    assert Config().variants["widths x 2"].architecture == FiveLayers((12, 32, 240, 168))
+
+
+@pytest.mark.parametrize(("size", "epochs"), [(200, 600), (50, 150), (10, 30), (150, 300), (1, 3), (1000, 600)])
+def test_every_variant_takes_the_same_number_of_steps(size, epochs):
+    assert Config().epochs(size) == epochs
+    assert Config(steps=1).epochs(size) == 1
+
+
+def test_the_sequences_are_figure_2s():
+    wanted = [sequence for marks in SEQUENCES.values() for sequence in marks.values()]
+    assert set(wanted) <= set(fig2.sequences())
+    shared = [len(set(first.split("-")) & set(second.split("-"))) for first, second in SEQUENCES["a"].values()]
+    assert shared == [int(mark) for mark in SEQUENCES["a"]] == [0, 2, 5]
+    shared = [len(set(s[0].split("-")) & set(s[1].split("-"))) for s in SEQUENCES["b"].values()]
+    assert shared == [int(mark) for mark in SEQUENCES["b"]] == [0, 3]
+    for mark, sequence in SEQUENCES["d"].items():
+        letters = dict(zip(sequence, mark.split(), strict=True))
+        assert [letters[task] for task in sequence] == mark.split()
+    assert len(prefix_tree(wanted, seed=0)) == 1 + 18
+
+
+@pytest.mark.parametrize(("name", "value"), [("seeds", 0), ("steps", 0), ("steps", 2.5)])
+def test_impossible_settings_are_refused(name, value):
+    with pytest.raises(ValueError, match=f"{name}={value}"):
+        Config(**{name: value})
+
+
+# A whole run
+
+
+@pytest.mark.usefixtures("_stand_in")
+def test_a_run_leaves_data_figures_and_provenance_and_goes_on_where_it_was(tmp_path, monkeypatch):
+    seen = []
+    store = Store(tmp_path / "runs")
+    result = sensitivity.run(TINY, store, progress=seen.append)
+    assert list(result.matrices) == [UNCHANGED, "batches of 4", "widths x 0.5", "squared loss"]
+    assert seen == sorted(seen)
+    assert seen[-1] == 1.0
+    sensitivity.save(result, tmp_path)
+    assert (tmp_path / "sensitivity.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "sensitivity.svg").read_text().rstrip().endswith("</svg>")
+
+    rows = list(csv.DictReader((tmp_path / "sensitivity.csv").read_text().splitlines()))
+    assert len(rows) == 4 * 7 * 2
+    (row,) = (row for row in rows if (row["variant"], row["mark"], row["seed"]) == ("batches of 4", "A A B B", "1"))
+    assert (row["batch_size"], row["epochs"], row["widths"], row["loss"]) == ("4", "2", "2 3 4 5", "cross-entropy")
+    assert float(row["forgetting"]) == result.forgetting("batches of 4", "d")[1, 1]
+    content = json.loads((tmp_path / "sensitivity.json").read_text())
+    assert content["provenance"]["config"]["steps"] == 4
+    assert content["provenance"]["networks"] == {"trained": 4 * 2 * 19, "found": 0}
+    sequence = SEQUENCES["b"]["3"]
+    stored = content["matrices"]["squared loss"][" ".join(sequence)]
+    np.testing.assert_array_equal(stored, result.matrices["squared loss"][sequence])
+    assert np.shape(stored) == (2, 5, 4)
+
+    monkeypatch.setattr(Sgd, "learn", None)  # nothing is left to learn
+    again = sensitivity.run(TINY, store)
+    assert again.provenance["networks"] == {"trained": 0, "found": 4 * 2 * 19}
+    for variant, matrices in result.matrices.items():
+        for name, matrix in matrices.items():
+            np.testing.assert_array_equal(matrix, again.matrices[variant][name])
+
+
+# Verdicts on made-up matrices
+
+
+def made_up(forgotten, fit=0.0, seeds=3):
+    """Two-row matrices in which task 1 is forgotten by a given amount and nothing else, by panel and mark."""
+    matrices, fits = {}, {}
+    for panel, marks in SEQUENCES.items():
+        for mark, sequence in marks.items():
+            T = len(sequence)
+            matrix = np.zeros((seeds, T + 1, T))
+            matrix[:, T, 0] = np.asarray(forgotten[panel][mark]) * (T - 1)  # F_T is a mean over T - 1 tasks
+            matrices[sequence] = matrix
+            fits[sequence] = np.full((seeds, T), fit)
+    return matrices, fits
+
+
+def result(forgotten, fit=0.0):
+    config = Config(batch_sizes=(), width_factors=(), losses=())
+    matrices, fits = made_up(forgotten, fit)
+    return Result(config, {UNCHANGED: matrices}, {UNCHANGED: fits}, {})
+
+
+AS_IN_THE_PAPER = {
+    "a": {"0": 0.3, "2": 0.2, "5": 0.0},
+    "b": {"0": 0.1, "3": [0.2, 0.25, 0.3]},
+    "d": {"A B A B": 0.1, "A A B B": [0.2, 0.21, 0.19]},
+}
+
+
+def test_forgetting_is_read_from_the_matrices():
+    F = result(AS_IN_THE_PAPER).forgetting(UNCHANGED, "b")
+    np.testing.assert_allclose(F, [[0.1, 0.2], [0.1, 0.25], [0.1, 0.3]])
+
+
+def test_verdicts_hold_where_they_should():
+    assert [verdict.holds for verdict in result(AS_IN_THE_PAPER).verdicts()] == [True] * 4
+
+
+@pytest.mark.parametrize(
+    ("panel", "changes", "which", "holds"),
+    [
+        ("a", {"0": 0.0, "5": 0.3}, 1, False),
+        ("a", {"2": [0.35, 0.2, 0.35], "5": [0.25, 0.0, 0.35]}, 1, None),  # up and down
+        ("b", {"3": [0.05, 0.06, 0.04]}, 2, False),
+        ("b", {"3": [0.0, 0.1, 0.35]}, 2, None),  # higher on average, within noise
+        ("b", {"3": [0.11, 0.14, 0.11]}, 2, None),  # higher in every seed, and even so p = 0.18
+        ("d", {"A A B B": 0.1}, 3, None),
+    ],
+)
+def test_verdicts_fail_where_they_should(panel, changes, which, holds):
+    forgotten = AS_IN_THE_PAPER | {panel: AS_IN_THE_PAPER[panel] | changes}
+    expected: list[bool | None] = [True] * 4
+    expected[which] = holds
+    assert [verdict.holds for verdict in result(forgotten).verdicts()] == expected
+
+
+def test_tasks_not_fitted_are_counted():
+    assert result(AS_IN_THE_PAPER).fitted(UNCHANGED) == (66, 66)
+    one_not = result(AS_IN_THE_PAPER)
+    one_not.fits[UNCHANGED][SEQUENCES["d"]["A A B B"]][2, 3] = 0.05
+    verdict = one_not.verdicts()[0]
+    assert (one_not.fitted(UNCHANGED), verdict.result, verdict.holds) == ((65, 66), "65 of 66", False)
+    assert "65 of 66 tasks fitted" in sensitivity.plot(one_not).legends[0].get_texts()[0].get_text()
+
+
+def test_one_seed_shows_no_spread_and_decides_nothing():
+    config = Config(seeds=1, batch_sizes=(), width_factors=(), losses=())
+    forgotten = AS_IN_THE_PAPER | {"b": {"0": 0.1, "3": 0.2}, "d": {"A B A B": 0.1, "A A B B": 0.2}}
+    matrices, fits = made_up(forgotten, seeds=1)
+    verdicts = Result(config, {UNCHANGED: matrices}, {UNCHANGED: fits}, {}).verdicts()
+    assert [verdict.holds for verdict in verdicts] == [True, None, None, None]
+    assert "1 seed, 600 epochs" in verdicts[0].ran
+
+
+# The command
+
+
+def test_it_runs_when_named_and_not_otherwise(tmp_path, monkeypatch):
+    ran = []
+    for name in reproduce.TARGETS:
+        monkeypatch.setitem(reproduce.TARGETS, name, lambda *_, name=name: ran.append(name) or [])
+
+    class Bar:
+        def __enter__(self):
+            return lambda share: None
+
+        def __exit__(self, *_):
+            return None
+
+    reproduce.reproduce([], tmp_path, lambda name: Bar())
+    assert "fig2" in ran
+    assert "sensitivity" not in ran
+    reproduce.reproduce(["sensitivity"], tmp_path, lambda name: Bar())
+    assert ran[-1] == "sensitivity"

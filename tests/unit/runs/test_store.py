@@ -1,0 +1,107 @@
+"""The store: what was put is there, the same bytes for the same content, and what is no key is refused."""
+
+import json
+
+import pytest
+import toy_store
+from toy_store import ABOUT, ERRORS, KEY, OTHER, WEIGHTS, files, json_file, put
+
+from ebbing.runs import Entry, Store
+
+store = toy_store.store  # a fixture
+
+
+def test_what_was_put_is_there(store):
+    written = put(store)
+    read = Store(str(store.folder)).get(KEY)
+    assert read == written
+    assert read is not None
+    assert (read.key, read.errors, read.fit, read.about) == (KEY, ERRORS, 0.25, ABOUT)  # floats to the bit
+    assert store.weights(read) == WEIGHTS
+    assert set(files(store.folder)) == {f"ab/{KEY}.json", f"ab/{KEY}.safetensors"}
+
+
+def test_what_was_not_put_is_not_there(store):
+    assert store.get(KEY) is None
+    assert list(store.entries()) == []
+    assert store.size() == 0
+    assert store.clean() == 0
+    put(store)
+    assert store.get(OTHER) is None
+
+
+def test_an_entry_without_weights(store):
+    entry = put(store, weights=None)
+    assert entry.weights_checksum is None
+    assert store.weights(entry) is None
+    assert store.get(KEY) == entry
+    assert set(files(store.folder)) == {f"ab/{KEY}.json"}
+
+
+def test_an_initial_network_has_no_fit(store):
+    store.put(KEY, {}, None, {}, None)
+    entry = store.get(KEY)
+    assert entry is not None
+    assert entry.fit is None
+    assert entry.errors == {}
+
+
+def test_errors_that_are_no_numbers_come_back(store):
+    """A training that diverged is a result like any other."""
+    store.put(KEY, {"a#0": float("nan"), "b#0": float("inf")}, float("nan"), {}, None)
+    entry = store.get(KEY)
+    assert entry is not None
+    assert str(entry.errors) == "{'a#0': nan, 'b#0': inf}"
+
+
+def test_putting_again_replaces(store):
+    put(store)
+    store.put(KEY, {"a#0": 0.5}, 0.5, ABOUT, b"other weights")
+    entry = store.get(KEY)
+    assert entry is not None
+    assert entry.errors == {"a#0": 0.5}
+    assert store.weights(entry) == b"other weights"
+    assert len(files(store.folder)) == 2
+
+
+def test_the_same_content_leaves_the_same_bytes(tmp_path):
+    first, second = Store(tmp_path / "first"), Store(tmp_path / "second")
+    first.put(KEY, ERRORS, 0.25, ABOUT, WEIGHTS)
+    second.put(OTHER, {}, None, {}, None)
+    second.put(
+        KEY, dict(reversed(ERRORS.items())), 0.25, dict(reversed(ABOUT.items())), WEIGHTS
+    )  # order does not matter
+    json_file(second, OTHER).unlink()
+    assert files(first.folder) == files(second.folder)
+    before = files(first.folder)
+    put(first)
+    assert files(first.folder) == before
+
+
+def test_an_entry_can_be_read_by_people_and_programs(store):
+    put(store)
+    content = json.loads(json_file(store).read_text())
+    assert content["about"] == ABOUT
+    assert content["errors"] == ERRORS
+    assert list(content["errors"]) == sorted(ERRORS)
+    assert set(content) == {"about", "checksum", "errors", "fit", "key", "weights_checksum"}  # no times, no machine
+
+
+def test_entries_come_by_key(store):
+    keys = ["f" * 64, "0" * 64, "0" * 63 + "1"]
+    for key in keys:
+        put(store, key)
+    (store.folder / "notes.json").write_text("not an entry")
+    (store.folder / "ff" / "notes.json").write_text("not an entry")
+    assert [entry.key for entry in store.entries()] == sorted(keys)
+
+
+@pytest.mark.parametrize("key", ["", "ab", "AB" * 32, "g" * 64, "ab" * 33, f"../{'ab' * 31}", "ab" * 32 + "\n"])
+def test_what_is_no_key_is_refused(store, key):
+    with pytest.raises(ValueError, match="64 hexadecimal digits"):
+        store.get(key)
+    with pytest.raises(ValueError, match="64 hexadecimal digits"):
+        put(store, key)
+    with pytest.raises(ValueError, match="64 hexadecimal digits"):
+        store.weights(Entry(key, {}, None, {}, "0" * 64))
+    assert not store.folder.exists()
