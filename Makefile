@@ -4,7 +4,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: reproduce test lint bench clean
+.PHONY: reproduce test lint docs bench clean
 
 reproduce: $(READY)
 	$(BIN)/ebbing reproduce --out results
@@ -15,7 +15,13 @@ test: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/pydoclint --quiet src
 	$(BIN)/pyright
+
+docs: $(READY)
+	rm -rf build/docs
+	$(BIN)/sphinx-build -W -n -q -b html docs build/docs
+	touch build/docs/.complete
 
 bench: $(READY)
 	$(BIN)/python benchmarks/run.py $(SUITES)

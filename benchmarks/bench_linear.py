@@ -28,15 +28,15 @@ def exact_law_against_textbook() -> list[Row]:
     return rows
 
 
-def cost_does_not_grow_with_p() -> list[Row]:
+def cost_against_p() -> list[Row]:
     small, large = problem(10**3), problem(10**6)
     times = [(seconds(lambda: simulate(small, 300), 1), seconds(lambda: simulate(large, 300), 1)) for _ in range(100)]
     one, other = np.min(times, axis=0)
     return [at_most("exact-law time at p = 10^6 against p = 10^3", other / one, 1.2, "x")]
 
 
-def exact_deviation_against_sampling() -> list[Row]:
-    """To know a standard deviation to 1% takes about (kurtosis - 1) / 4 * 100^2 runs."""
+def exact_std_against_sampling() -> list[Row]:
+    """Estimating a standard deviation to 1% takes about (kurtosis - 1) / 4 * 100^2 runs."""
     case = problem(100)
     runs, exact = 20_000, expect(case).forgetting_std
     sample = simulate_metrics(case, runs, seed=3).forgetting
@@ -75,27 +75,27 @@ def grid_against_loop() -> list[Row]:
     return [at_least(f"grid of {len(points):,} points against a loop over expect (3,000 timed)", slow / fast, 100)]
 
 
-def starting_up() -> list[Row]:
+def startup_time() -> list[Row]:
     def python(*arguments: str) -> None:
         subprocess.run([sys.executable, *arguments], check=True, capture_output=True)
 
     numpy = seconds(lambda: python("-c", "import numpy"), repeat=7)
     ours = seconds(lambda: python("-c", "import ebbing"), repeat=7)
-    command = ("-m", "ebbing.cli", "predict", "--tasks", "orthogonal:8", "-n", "50", "-p", "100", "--noise", "0.3")
+    command = ("-m", "ebbing", "expect", "--tasks", "orthogonal:8", "-n", "50", "-p", "100", "--sigma", "0.3")
     answer = seconds(lambda: python(*command), repeat=5)
     return [
         at_most("import ebbing, beyond import numpy", ours - numpy, 0.3, " s"),
-        at_most("ebbing predict, from the shell", answer, 1.0, " s"),
+        at_most("ebbing expect, from the shell", answer, 1.0, " s"),
     ]
 
 
 def run() -> list[Row]:
     return [
         *exact_law_against_textbook(),
-        *cost_does_not_grow_with_p(),
-        *exact_deviation_against_sampling(),
+        *cost_against_p(),
+        *exact_std_against_sampling(),
         *grid_against_loop(),
-        *starting_up(),
+        *startup_time(),
     ]
 
 

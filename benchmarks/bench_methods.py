@@ -16,11 +16,11 @@ from torch.nn import functional
 
 from ebbing.learn import Occurrence, PermutedMnist, SplitCifar100
 from ebbing.learn.methods import Trgp
-from ebbing.learn.networks.table1 import MLP, SmallAlexNet
+from ebbing.learn.networks import MLP, SmallAlexNet
+from ebbing.learn.projection import Threshold
 from ebbing.learn.projection._authors_variant import ExplicitScaling
 from ebbing.learn.projection._parametrization import RotatedWeight, TrustedTask
-from ebbing.learn.projection.learner import Learner
-from ebbing.learn.projection.method import Threshold
+from ebbing.learn.projection.learner import ProjectionLearner
 from ebbing.learn.training._machine import single_thread
 from ebbing.learn.training._task_argument import bind_task
 from ebbing.learn.training.batches import Pair
@@ -43,20 +43,20 @@ CIFAR = Trgp(
 
 
 def whole_run(stream: PermutedMnist) -> tuple[list[Row], State, State]:
-    """Also what is known before the last task and after it.
+    """Return rows of results, and the learner's state before and after the last task.
 
-    Everything is included but for making the tasks' images. In a run of the published five epochs, what is done once
-    per task (choosing whom to trust, turning the images, singular vectors) weighs a fifth of what it does here.
+    The time includes everything but loading the tasks' images. In a run of the published five epochs, the work per task
+    (selecting trusted tasks, rotating the images, singular vectors) has a fifth of the weight that it has here.
     """
     learner, plain = MNIST.start(MLP().build(0)), MLP().build(0)
     before, ours, theirs = learner.state(), [], []
     for t in range(stream.tasks):
         data = task(stream, t)
         if t == 0:
-            first_task_is_plain_training((data[0][:2000], data[1][:2000]))
+            check_first_task((data[0][:2000], data[1][:2000]))
         before = learner.state()
-        ours.append(processor(lambda t=t, data=data: learner.learn(str(t), data)))
-        theirs.append(processor(lambda data=data: train(plain.parameters(), plain, shuffled(data, 10))))
+        ours.append(processor_time(lambda t=t, data=data: learner.learn(str(t), data)))
+        theirs.append(processor_time(lambda data=data: train(plain.parameters(), plain, shuffled(data, 10))))
     what = f"Permuted MNIST, {stream.tasks} tasks of {stream.train_images:,} images, one epoch ({sum(ours):.0f} s)"
     ratios = " ".join(f"{a / b:.1f}" for a, b in zip(ours, theirs, strict=True))
     rows = [
@@ -66,53 +66,58 @@ def whole_run(stream: PermutedMnist) -> tuple[list[Row], State, State]:
     return rows, before, learner.state()
 
 
-def first_task_is_plain_training(data: Pair) -> None:
+def check_first_task(data: Pair) -> None:
     learner, plain, random = MNIST.start(MLP().build(0)), MLP().build(0), torch.Generator().manual_seed(0)
     learner.learn("0", data)
-    torch.randperm(len(data[0]), generator=random)  # the learner's choice of examples
+    torch.randperm(len(data[0]), generator=random)  # the learner draws examples first
     train(plain.parameters(), plain, shuffled(data, 10, random))
-    apart = distance(learner.network.parameters(), plain.parameters())
-    assert apart < 1e-5, f"a first task differs from plain training by {apart:.1e}"
+    difference = distance(learner.network.parameters(), plain.parameters())
+    assert difference < 1e-5, f"a first task differs from plain training by {difference:.1e}"
 
 
-def step_against_dense(data: Pair, known: State) -> list[Row]:
-    """A step of the last task, the share of turning its images included: once for five epochs."""
+def step_against_dense(data: Pair, state: State) -> list[Row]:
+    """Time a step of the last task, including its share of rotating the images once for five epochs."""
     few = data[0][:50], data[1][:50]
-    exact = started(MNIST, MLP().build(0).double(), doubled(known))
+    exact = restored_learner(MNIST, MLP().build(0).double(), to_double(state))
     dense = Dense(exact, (data[0][:300].double(), data[1][:300]))
-    with learning(exact, (data[0].double(), data[1])) as parameters:
+    with next_task(exact, (data[0].double(), data[1])) as parameters:
         fit(MNIST.schedule, exact.network, exact.network, parameters, lambda: batches(few, 10, torch.float64))
         train(dense.parameters(), dense, batches(few, 10, torch.float64), dense.project)
-        apart = distance((layer.moving[0].effective() for layer in exact.layers), map(effective, dense.layers))
-    assert apart < 1e-9, f"the effective weights differ by {apart:.1e} after 5 steps"
+        difference = distance(
+            (layer.parametrizations[0].effective_weight() for layer in exact.layers),
+            map(effective_weight, dense.layers),
+        )
+    assert difference < 1e-9, f"the effective weights differ by {difference:.1e} after 5 steps"
 
-    learner = started(MNIST, MLP().build(0), known)
+    learner = restored_learner(MNIST, MLP().build(0), state)
     dense = Dense(learner, (data[0][:300], data[1][:300]))
     ranks = ", ".join(str(S.shape[1]) for S in dense.layers[0].spaces)
-    what = f"Permuted MNIST, a step of the last task (first layer: {known['layer.1.0.basis'].shape[1]} directions"
-    with learning(learner, data) as parameters:
+    what = f"Permuted MNIST, a step of the last task (first layer: {state['layer.1.0.basis'].shape[1]} directions"
+    with next_task(learner, data) as parameters:
         some = data[0][:2000], data[1][:2000]
-        turning = processor(lambda: learner._batches(some, None))
+        rotating = processor_time(lambda: learner._batches(some, None))
         epoch, schedule = learner._batches(some, None), learner.method.schedule
         fast = slow = float("inf")
         for _ in range(5):
             fast = min(
-                fast, processor(lambda: fit(schedule, learner.network, learner.network, parameters, epoch)) / 200
+                fast, processor_time(lambda: fit(schedule, learner.network, learner.network, parameters, epoch)) / 200
             )
-            slow = min(slow, processor(lambda: train(dense.parameters(), dense, batches(few, 10), dense.project)) / 5)
-    fast += turning / (5 * 200)
+            slow = min(
+                slow, processor_time(lambda: train(dense.parameters(), dense, batches(few, 10), dense.project)) / 5
+            )
+    fast += rotating / (5 * 200)
     shown = f"protected, {ranks} trusted): {slow * 1e3:.0f} ms in dense matrices against {fast * 1e3:.2f} ms"
     return [at_least(f"{what} {shown}", slow / fast, 40)]
 
 
 class Dense(nn.Module):
-    """The perceptron while TRGP learns a task, as its formulas stand: every product a dense one, every step anew."""
+    """The perceptron while TRGP learns a task, by its formulas with dense products in every step."""
 
-    def __init__(self, learner: Learner, examples: Pair) -> None:
+    def __init__(self, learner: ProjectionLearner, examples: Pair) -> None:
         super().__init__()
-        chosen = learner._trusted(*examples, task_loss)
-        together = zip(learner.layers, chosen, strict=True)
-        layers = [DenseLayer(layer.weights[0], layer.blocks[0].basis, trusted) for layer, (trusted,) in together]
+        trust_region = learner._select_trust_region(*examples, task_loss)
+        pairs = zip(learner.layers, trust_region, strict=True)
+        layers = [DenseLayer(layer.weights[0], layer.blocks[0].basis, trusted) for layer, (trusted,) in pairs]
         self.layers: list[DenseLayer] = layers
         self.registered = nn.ModuleList(layers)
 
@@ -147,12 +152,12 @@ class DenseLayer(nn.Module):
         return total
 
 
-def effective(layer: DenseLayer) -> Tensor:
+def effective_weight(layer: DenseLayer) -> Tensor:
     return layer()
 
 
-def doubled(state: State) -> State:
-    """In double precision, bases orthonormal to it."""
+def to_double(state: State) -> State:
+    """Return the state in double precision, with bases orthonormalized again."""
     state = {name: value.double() if value.is_floating_point() else value for name, value in state.items()}
     for name in [name for name in state if name.endswith(".basis")]:
         basis, triangle = torch.linalg.qr(state[name])
@@ -179,7 +184,7 @@ def stored(state: State, tasks: int) -> list[Row]:
 
 
 def by_task(state: State, tasks: int) -> str:
-    """MB that each task keeps: what it has for itself, and the directions it added to the bases."""
+    """Return the MB that each task stores: task-specific values, and the directions it added to the bases."""
     kept = [0.0] * tasks
     for name, value in state.items():
         kind, *path = name.split(".")
@@ -200,52 +205,55 @@ def by_task(state: State, tasks: int) -> str:
 
 
 def step_against_plain() -> list[Row]:
-    """After 2, 5 and 9 tasks of five steps each, which is enough for subspaces of the usual sizes."""
+    """Time steps after 2, 5 and 9 tasks of five steps each, enough for subspaces of the usual sizes."""
     stream = SplitCifar100(train_images=640, test_images=1)
     learner, rows = CIFAR.start(SmallAlexNet().build(0)), []
     for t in range(stream.tasks):
         data = task(stream, t)
         if t == 2:
-            fast_form_is_as_written(data, learner.state())
+            check_fast_form(data, learner.state())
         if t in (2, 5, 9):
             rows.append(cifar_step(data, learner.state(), t))
         learner.learn(str(t), (data[0][:320], data[1][:320]))
     return [*rows, Row("CIFAR-100: MB stored, task by task", by_task(learner.state(), stream.tasks), "-", True)]
 
 
-def cifar_step(data: Pair, known: State, t: int) -> Row:
-    learner, plain = started(CIFAR, SmallAlexNet().build(0), known), SmallAlexNet().build(0)
+def cifar_step(data: Pair, state: State, t: int) -> Row:
+    learner, plain = restored_learner(CIFAR, SmallAlexNet().build(0), state), SmallAlexNet().build(0)
     ours = theirs = float("inf")
-    with learning(learner, data) as parameters:
-        moving = [layer.moving[0] for layer in learner.layers]
-        ranks = ", ".join(str(len(one.columns)) for one in moving if isinstance(one, RotatedWeight))
+    with next_task(learner, data) as parameters:
+        parametrizations = [layer.parametrizations[0] for layer in learner.layers]
+        ranks = ", ".join(str(len(one.columns)) for one in parametrizations if isinstance(one, RotatedWeight))
         for _ in range(15):
-            plainly = processor(lambda: train(plain.parameters(), bind_task(plain, t), batches(data, 64)))
-            theirs = min(theirs, plainly)
-            ours = min(ours, processor(lambda: follow(learner, parameters, data)))
+            plain_time = processor_time(lambda: train(plain.parameters(), bind_task(plain, t), batches(data, 64)))
+            theirs = min(theirs, plain_time)
+            ours = min(ours, processor_time(lambda: train_as_learner(learner, parameters, data)))
     what = f"CIFAR-100, a step after {t} tasks ({ranks} trusted directions): {ours * 100:.0f} ms, of plain training's"
     return at_most(what, ours / theirs, 1.35, "x")
 
 
-def fast_form_is_as_written(data: Pair, known: State) -> None:
-    """Two steps with the scale matrices and without: the same effective weights. In double precision, as rounding
-    decides here and there which of two pixels is the larger one."""
-    data, known, found = (data[0].double(), data[1]), doubled(known), []
+def check_fast_form(data: Pair, state: State) -> None:
+    """Check that two steps with and without scale matrices give the same effective weights.
+
+    In double precision, because rounding can decide which of two pixels max pooling selects.
+    """
+    data, state, found = (data[0].double(), data[1]), to_double(state), []
     for kind in (RotatedWeight, ExplicitScaling):
-        learner = started(CIFAR, SmallAlexNet().build(0).double(), known)
-        trusted = learner._trusted(data[0][:125], data[1][:125], task_loss)
-        assert all(len(chosen) == 2 for (chosen,) in trusted), "every layer was to have two trusted tasks"
-        with learning(learner, data) as parameters:
+        learner = restored_learner(CIFAR, SmallAlexNet().build(0).double(), state)
+        trust_region = learner._select_trust_region(data[0][:125], data[1][:125], task_loss)
+        assert all(len(chosen) == 2 for (chosen,) in trust_region), "every layer should have two trusted tasks"
+        with next_task(learner, data) as parameters:
             free = parameters[len(learner.layers) :]
-            for layer, (chosen,) in zip(learner.layers, trusted, strict=True):
-                layer.moving = [kind(layer.weights[0].clone(), layer.blocks[0].basis, chosen)]  # type: ignore[list-item]
-            in_layers = [parameter for layer in learner.layers for parameter in layer.moving[0].parameters()]
+            for layer, (chosen,) in zip(learner.layers, trust_region, strict=True):
+                parametrization = kind(layer.weights[0].clone(), layer.blocks[0].basis, chosen)
+                layer.parametrizations = [parametrization]  # type: ignore[list-item]
+            in_layers = [parameter for layer in learner.layers for parameter in layer.parametrizations[0].parameters()]
             torch.manual_seed(0)  # dropout
-            follow(learner, in_layers + free, (data[0][:128], data[1][:128]))
-            found.append([layer.moving[0].effective().detach() for layer in learner.layers])
-    moved = distance(found[0], (weight.flatten(1) for weight in layer_weights(known)))
-    apart = distance(*found)
-    assert apart < 1e-9 * moved, f"the two forms differ by {apart:.1e} after weights have moved by {moved:.1e}"
+            train_as_learner(learner, in_layers + free, (data[0][:128], data[1][:128]))
+            found.append([layer.parametrizations[0].effective_weight().detach() for layer in learner.layers])
+    change = distance(found[0], (weight.flatten(1) for weight in layer_weights(state)))
+    difference = distance(*found)
+    assert difference < 1e-9 * change, f"the two forms differ by {difference:.1e} after a change of {change:.1e}"
 
 
 def layer_weights(state: State) -> list[Tensor]:
@@ -258,7 +266,7 @@ DEPTHWISE = Trgp(Schedule(RATE, epochs=1, batch_size=32), num_examples=64)
 
 
 def depthwise(groups: int = 512) -> list[Row]:
-    """A step of a third task: all groups together, each by itself, and in plain training."""
+    """Time a step of a third task: all groups together, each group separately, and plain training."""
     torch.manual_seed(0)
     data = torch.randn(64, groups, 8, 8, dtype=torch.float64), torch.randint(0, groups, (64,))
     network = nn.Sequential(
@@ -268,28 +276,28 @@ def depthwise(groups: int = 512) -> list[Row]:
     for name in ("first", "second"):
         learner.learn(name, data)
     (layer,), times, found = learner.layers, {}, []
-    (trusted,) = learner._trusted(*data, task_loss)
-    with learning(learner, data):
-        together = layer.moving
+    (trusted,) = learner._select_trust_region(*data, task_loss)
+    with next_task(learner, data):
+        together = layer.parametrizations
         each = [
             RotatedWeight(*group) for group in zip(layer.weights, (b.basis for b in layer.blocks), trusted, strict=True)
         ]
-        for what, motion in (("together", together), ("each", each)):
-            layer.moving = list(motion)
-            parameters = [parameter for moving in layer.moving for parameter in moving.parameters()]
+        for what, parametrizations in (("together", together), ("each", each)):
+            layer.parametrizations = list(parametrizations)
+            parameters = [parameter for one in layer.parametrizations for parameter in one.parameters()]
             train(parameters, network, [data])
-            found.append(torch.cat([moving.effective().detach() for moving in layer.moving]))
-            times[what] = min(processor(lambda p=parameters: train(p, network, [data])) for _ in range(10))
-        layer.moving = together
-    apart = distance(found[:1], found[1:])
-    assert apart < 1e-12, f"the groups together differ from each by itself by {apart:.1e}"
-    times["plain"] = min(processor(lambda: train(network.parameters(), network, [data])) for _ in range(10))
+            found.append(torch.cat([one.effective_weight().detach() for one in layer.parametrizations]))
+            times[what] = min(processor_time(lambda p=parameters: train(p, network, [data])) for _ in range(10))
+        layer.parametrizations = together
+    difference = distance(found[:1], found[1:])
+    assert difference < 1e-12, f"the groups together differ from each by itself by {difference:.1e}"
+    times["plain"] = min(processor_time(lambda: train(network.parameters(), network, [data])) for _ in range(10))
     what = (
         f"a depthwise convolution of {groups} channels, a step: {times['together'] * 1e3:.0f} ms, of plain training's"
     )
     return [
         at_most(what, times["together"] / times["plain"], 1.35, "x"),
-        Row("the same, each group in motion by itself", f"{times['each'] / times['plain']:.2f}x", "-", True),
+        Row("the same, each group parametrized separately", f"{times['each'] / times['plain']:.2f}x", "-", True),
     ]
 
 
@@ -301,19 +309,19 @@ def task(stream: PermutedMnist | SplitCifar100, number: int) -> Pair:
     return task_data.train_inputs, task_data.train_labels
 
 
-def started(method: Trgp, network: nn.Module, known: State) -> Learner:
+def restored_learner(method: Trgp, network: nn.Module, state: State) -> ProjectionLearner:
     learner = method.start(network)
-    learner.restore({name: value.clone() for name, value in known.items()})
+    learner.restore({name: value.clone() for name, value in state.items()})
     return learner
 
 
 class EnoughError(Exception):
-    """Ends a task that is not to be remembered."""
+    """Raised to discard a task."""
 
 
 @contextmanager
-def learning(learner: Learner, data: Pair) -> Iterator[list[nn.Parameter]]:
-    """In the middle of the next task, which is forgotten afterwards."""
+def next_task(learner: ProjectionLearner, data: Pair) -> Iterator[list[nn.Parameter]]:
+    """Open the context of the next task, which is discarded at the end."""
     num_examples = learner.method.num_examples
     most = max(num_examples) if isinstance(num_examples, tuple) else num_examples
     with suppress(EnoughError), learner.task("next", (data[0][:most], data[1][:most])) as parameters:
@@ -321,8 +329,8 @@ def learning(learner: Learner, data: Pair) -> Iterator[list[nn.Parameter]]:
         raise EnoughError
 
 
-def follow(learner: Learner, parameters: list[nn.Parameter], data: Pair) -> None:
-    """An epoch as the learner does it."""
+def train_as_learner(learner: ProjectionLearner, parameters: list[nn.Parameter], data: Pair) -> None:
+    """Train an epoch as the learner does."""
     schedule, forward = learner.method.schedule, bind_task(learner.network, len(learner.tasks))
     fit(schedule, learner.network, forward, parameters, learner._batches(data, None))
 
@@ -330,7 +338,7 @@ def follow(learner: Learner, parameters: list[nn.Parameter], data: Pair) -> None
 def train(
     parameters: Iterable[nn.Parameter], forward: Forward, data: Iterable[Pair], before_step: Callable[[], object] = int
 ) -> None:
-    """The loop that everybody writes."""
+    """Train an epoch by a plain loop."""
     optimizer = torch.optim.SGD(parameters, lr=RATE)
     for inputs, labels in data:
         optimizer.zero_grad()
@@ -355,11 +363,11 @@ def distance(some: Iterable[Tensor], others: Iterable[Tensor]) -> float:
     return max(float((a - b).detach().abs().max()) for a, b in zip(some, others, strict=True))
 
 
-def processor(work: Callable[[], object]) -> float:
-    """Seconds of the processor: of a run of minutes, somebody else always takes some."""
-    began = time.process_time()
+def processor_time(work: Callable[[], object]) -> float:
+    """Return processor seconds, which other processes do not affect."""
+    start = time.process_time()
     work()
-    return time.process_time() - began
+    return time.process_time() - start
 
 
 def run() -> list[Row]:

@@ -1,4 +1,4 @@
-"""Training networks: the engine against the plain loop, arithmetic against sgemm, the cost of storing, Dask.
+"""Training networks: prefix trees against the reference, arithmetic against sgemm, the cost of storing, Dask.
 
 Run alone: python benchmarks/bench_networks.py. It needs two cores with nothing else on them, and takes about 4 minutes.
 Figure 2 is trained at a twentieth of its epochs and test images, so that training and testing keep their proportion.
@@ -45,7 +45,7 @@ TINY = Experiment(DigitTasks(test_images=10), FiveLayers(), Sgd(epochs=1))
 
 @dataclass(frozen=True)
 class LayerByLayer:
-    """The network as a plain loop would have it."""
+    """The network computed layer by layer."""
 
     def build(self, seed: int) -> nn.Module:
         return FiveLayers().build_reference(seed)
@@ -81,7 +81,7 @@ def engine_against_plain_loop(folder: Path) -> list[Row]:
 
 
 def storing_and_resuming(folder: Path, store: Store, paper: float) -> list[Row]:
-    """Of the seconds that one seed takes at the paper's epochs: the engine's time above, scaled up."""
+    """Storing and resuming, relative to the time of one seed at the paper's epochs: the time above, scaled up."""
     entries = [(entry, store.weights(entry)) for entry in store.entries()]
     nodes = prefix_tree(fig2.sequences(), seed=0)
     assert len(entries) == len(nodes)
@@ -89,7 +89,7 @@ def storing_and_resuming(folder: Path, store: Store, paper: float) -> list[Row]:
     def put() -> None:
         with tempfile.TemporaryDirectory(dir=folder) as fresh:
             for entry, weights in entries:
-                Store(fresh).put(entry.key, entry.errors, entry.fit, entry.about, weights)
+                Store(fresh).put(entry.key, entry.errors, entry.training_error, entry.about, weights)
 
     storing = seconds(put, repeat=3)
     resuming = seconds(lambda: execute(SMALL, nodes, store), repeat=5)
@@ -101,7 +101,7 @@ def storing_and_resuming(folder: Path, store: Store, paper: float) -> list[Row]:
 
 
 def arithmetic_against_sgemm() -> list[Row]:
-    """Multiplications and additions of the textbook step per second, one thread, against a product of matrices."""
+    """Multiplications and additions of a reference step per second on one thread, against a matrix product."""
     architecture = FiveLayers()
     task_data, test = task(200), task(1000)
     network, plain = architecture.build(0), architecture.build_reference(0)
@@ -114,7 +114,7 @@ def arithmetic_against_sgemm() -> list[Row]:
         )
         assert apart < 1e-5, f"the fused network and the plain one differ by {apart:.1e} after 20 steps"
         with torch.no_grad():
-            network(test.train_inputs)  # as between tasks: from then on the C library keeps the memory of steps
+            network(test.train_inputs)  # as between tasks: from now on the C library keeps the memory of steps
         times = [
             (
                 of_this_thread(lambda: torch.mm(A, B, out=C), 2),
@@ -156,7 +156,7 @@ def flops(architecture: FiveLayers, images: int) -> dict[str, float]:
 
 
 def profiled(network: torch.nn.Module, task_data: TaskData) -> dict[str, float]:
-    """Shares of a step, by part."""
+    """The share of each part in a step."""
     with profile(record_shapes=True) as watch:
         Sgd(epochs=50).learn(network, task_data, torch.Generator())
     parts = dict.fromkeys(("second convolution", "first convolution", "linear layers", "pooling, ReLU, the rest"), 0.0)
@@ -177,7 +177,7 @@ def task(images: int) -> TaskData:
 
 
 def dask_workers(folder: Path) -> list[Row]:
-    """Panel (d) at a tenth of its epochs, on one worker and on two. Starting and importing is over before."""
+    """Panel (d) at a tenth of its epochs, on one worker and on two. Startup and imports are not timed."""
     experiment = Experiment(DigitTasks(test_images=100), FiveLayers(), Sgd(epochs=60))
     nodes = prefix_tree([sequence for setup in fig2.SETUPS["d"].values() for sequence in setup], seed=0)
     found, spent = [], []
@@ -193,7 +193,7 @@ def dask_workers(folder: Path) -> list[Row]:
 
 @contextmanager
 def cluster(folder: Path, workers: int) -> Iterator[str]:
-    """A scheduler and workers of one thread, each of which has trained something."""
+    """A scheduler and workers with one thread, each of which has trained a node."""
     from distributed import Client
 
     with ExitStack() as stack:
@@ -229,7 +229,7 @@ def once(work: Callable[[], object]) -> float:
 
 
 def of_this_thread(work: Callable[[], object], repeat: int) -> float:
-    """The fastest of `repeat` calls by the thread's own clock: sgemm takes long enough to be interrupted."""
+    """The fastest of `repeat` calls by the thread's clock, since sgemm takes long enough to be interrupted."""
     best = float("inf")
     for _ in range(repeat):
         began = time.thread_time()

@@ -1,6 +1,6 @@
-"""Task orders: proved optima, brute force, scipy, the cost of a move, and gaps at large T. One core.
+"""Task orders: proved optima, brute force, SciPy, the cost of a move, and gaps at large T, on one core.
 
-Run alone: python benchmarks/bench_order.py. Compilation is done before anything is timed.
+Run alone: python benchmarks/bench_order.py. All functions are compiled before they are timed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ RATES = (0.3, 0.6, 0.9)
 
 
 def tasks(T: int, r: float, seed: int, *, unit: bool = False, dimension: int = 6) -> Problem:
-    """Random Gaussian ground truths in six dimensions; of equal norms if `unit`."""
+    """Draw Gaussian ground truths; with `unit` they have equal norms."""
     w = np.random.default_rng([T, seed]).standard_normal((T, dimension))
     if unit:
         w /= np.linalg.norm(w, axis=1, keepdims=True)
@@ -74,23 +74,23 @@ def against_brute_force() -> list[Row]:
         assert plan.proved
         assert abs(plan.value - best) <= plan.tolerance, f"problem {seed}: {plan.value}, enumeration finds {best}"
 
-    def enumerate_afresh(form: Assignment) -> None:
+    def enumerate_without_cache(form: Assignment) -> None:
         _assignment._permutations.cache_clear()
         all_values(form)
 
-    # Fresh problems: nothing that was remembered above may help.
+    # New problems: results cached above must not help.
     again = [tasks(9, RATES[seed % 3], seed) for seed in range(100)]
     ours = np.median([seconds(lambda p=problem: best_order(p), repeat=1) for problem in again])
-    afresh = np.median([seconds(lambda f=form: enumerate_afresh(f), repeat=1) for form in forms[:30]])
-    ready = np.median([seconds(lambda f=form: all_values(f), repeat=1) for form in forms[:30]])
+    uncached = np.median([seconds(lambda f=form: enumerate_without_cache(f), repeat=1) for form in forms[:30]])
+    cached = np.median([seconds(lambda f=form: all_values(f), repeat=1) for form in forms[:30]])
     return [
-        at_least("T = 9: vectorized enumeration against best_order, same optimum on 100 of 100", afresh / ours, 100),
-        Row("the same with the table of all orders already built", f"{ready / ours:.0f}x", "-", True),
+        at_least("T = 9: vectorized enumeration against best_order, same optimum on 100 of 100", uncached / ours, 100),
+        Row("the same with the table of all orders already built", f"{cached / ours:.0f}x", "-", True),
     ]
 
 
 def against_scipy() -> list[Row]:
-    """Tasks of equal norm, so that the diagonals of scipy's matrices can carry the linear term."""
+    """Compare on tasks of equal norms, for which the diagonals of SciPy's matrices can express the linear term."""
     rows = []
     for T, limit in ((20, 0.5), (50, 2.0), (100, 5.0)):
         loss: dict[str, list[float]] = {"2opt": [], "faq": []}
@@ -110,11 +110,11 @@ def against_scipy() -> list[Row]:
 
 
 def scipy_restarted(problem: Assignment, method: str, limit: float) -> float:
-    """The best value of as many runs as begin within the time."""
+    """Return the best value of all runs that start within the time limit."""
     T = problem.T
     A = -0.5 * np.concatenate(([0.0], problem.kernel[1:]))[np.abs(np.subtract.outer(np.arange(T), np.arange(T)))]
     B = problem.distance.copy()
-    flat = problem.linear - problem.linear.mean(axis=0)  # of equal norms: the rest is the same for every order
+    flat = problem.linear - problem.linear.mean(axis=0)  # equal norms: the rest is the same for every order
     left, weights, right = np.linalg.svd(flat)
     assert weights[1] <= 1e-9 * weights[0], "linear must have rank one"
     np.fill_diagonal(B, left[:, 0] * weights[0])
@@ -131,7 +131,7 @@ def scipy_restarted(problem: Assignment, method: str, limit: float) -> float:
 
 
 def cost_of_a_move() -> list[Row]:
-    """All 2T moves of a task priced and the best carried out, at fixed dimension."""
+    """Time one improvement: evaluate all 2T moves of a task and apply the best, at fixed dimension."""
     cost = {}
     for T in (125, 250, 500, 1000):
         criterion = forgetting(tasks(T, 0.6, 0))
@@ -142,7 +142,9 @@ def cost_of_a_move() -> list[Row]:
         before = criterion.value(pi)
         delta, q, carry = _local_search._best_move(embedded, pi, fields, 3)
         _local_search._move(pi, 3, q, carry)
-        assert np.isclose(criterion.value(pi) - before, delta), "a move's price differs from recomputing"
+        assert np.isclose(criterion.value(pi) - before, delta), (
+            "the change of value by a move differs from recomputing it"
+        )
         times = []
         for _ in range(20):
             began = time.perf_counter()
@@ -174,14 +176,14 @@ def gaps_at_large_T() -> list[Row]:
 
 
 def random_mean(problem: Assignment) -> float:
-    """The mean of V over all orders."""
+    """Return the mean value over all orders."""
     T = problem.T
     pairs = (T - np.arange(T))[1:] @ problem.kernel[1:]
     return float(problem.linear.sum() / T - pairs * problem.distance.sum() / (T * (T - 1)))
 
 
 def gilmore_lawler(problem: Assignment) -> float:
-    """The classical bound, for comparison."""
+    """Return the Gilmore-Lawler bound, for comparison."""
     T = problem.T
     k = np.concatenate(([0.0], problem.kernel[1:]))[np.abs(np.subtract.outer(np.arange(T), np.arange(T)))]
     costs = problem.linear - 0.5 * np.sort(problem.distance, axis=1) @ np.sort(k, axis=1).T

@@ -1,4 +1,8 @@
-"""How benchmarks are measured: equality first, then the best of several repetitions, ratios within one run."""
+"""Tools of the benchmarks: timing, comparison with a target, and the table of results.
+
+Every benchmark first checks that the compared programs give equal results. Then it takes the fastest of several
+repetitions, and reports ratios of times measured in the same run.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,8 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
+    """A row of the table of results; a target of "-" is no target."""
+
     what: str
     measured: str
     target: str
@@ -16,7 +22,7 @@ class Row:
 
 
 def seconds(work: Callable[[], object], repeat: int = 5) -> float:
-    """The fastest of `repeat` calls: noise on a shared machine only ever adds."""
+    """Return the time of the fastest of `repeat` calls: noise on a shared machine only adds time."""
     best = float("inf")
     for _ in range(repeat):
         began = time.perf_counter()
@@ -26,14 +32,17 @@ def seconds(work: Callable[[], object], repeat: int = 5) -> float:
 
 
 def at_least(what: str, ratio: float, target: float) -> Row:
+    """Return the row of a speedup that should reach a target."""
     return Row(what, f"{ratio:,.0f}x" if ratio >= 10 else f"{ratio:.2f}x", f">= {target:,g}x", bool(ratio >= target))
 
 
 def at_most(what: str, value: float, target: float, unit: str = "") -> Row:
+    """Return the row of a cost that should not exceed a target."""
     return Row(what, f"{value:.3g}{unit}", f"<= {target:g}{unit}", bool(value <= target))
 
 
 def markdown(rows: list[Row]) -> str:
+    """Return the table of results in Markdown."""
     lines = ["| what | measured | target | |", "|---|---|---|---|"]
     for r in rows:
         verdict = "" if r.target == "-" else "met" if r.met else "**missed**"

@@ -1,7 +1,7 @@
-"""Runs benchmarks and keeps their tables in benchmarks/results.md. Nothing else should run meanwhile.
+"""Run benchmarks and write their tables to benchmarks/results.md. Run nothing else at the same time.
 
-python benchmarks/run.py            all of them
-python benchmarks/run.py methods    those named: the others' tables stay as they are, with the day they were measured
+python benchmarks/run.py            run all suites
+python benchmarks/run.py methods    run the named suites; the tables of the others stay, with their dates
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ SUITES = {
     "methods": ("Protecting old tasks", bench_methods),
 }
 RESULTS = Path(__file__).with_name("results.md")
-HEAD = "# Benchmarks\n\nRatios within one run, equality checked first; `make bench` makes this file.\n"
+HEAD = "# Benchmarks\n\nRatios of times in one run, after a check of equal results. `make bench` writes this file.\n"
 
 
 def sections(text: str) -> dict[str, str]:
-    """What stands below each heading."""
+    """Return the text below each heading."""
     _, *parts = re.split(r"^## (.+)\n", text, flags=re.MULTILINE)
     return {title: body.strip() for title, body in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("suites", nargs="*", metavar="suite", help=f"of {', '.join(SUITES)} (default: all)")
+    parser.add_argument("suites", nargs="*", metavar="suite", help=f"some of {', '.join(SUITES)} (default: all)")
     named = parser.parse_args().suites or list(SUITES)
     if unknown := [name for name in named if name not in SUITES]:
-        parser.error(f"no suite is named {unknown[0]!r}: there are {', '.join(SUITES)}")
+        parser.error(f"no suite is called {unknown[0]!r}; give some of {', '.join(SUITES)}")
     for name in named:
         title, suite = SUITES[name]
         print(title)

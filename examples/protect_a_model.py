@@ -1,7 +1,7 @@
-"""One model, many tasks: what plain fine-tuning forgets, and what is left of that when old tasks are protected.
+"""Compare what a model forgets by plain fine-tuning and by methods that protect old tasks.
 
 A small convolutional network learns the five tasks of Split MNIST (two digits each) one after another, from
-DataLoaders. It has one head of two outputs; `own` gives each task its own copy of it.
+DataLoaders. It has one head with two outputs; `per_task` gives each task a copy of it.
 
     python examples/protect_a_model.py                  # a quarter of a minute
     python examples/protect_a_model.py --images 500     # a few seconds
@@ -21,7 +21,7 @@ from ebbing.learn import Copies, FineTuning, Gpm, Schedule, SplitMnist, TrgpFree
 
 
 class Model(nn.Module):
-    """Any module of linear layers and convolutions will do."""
+    """A small convolutional network; any module of linear layers and convolutions can be protected."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,32 +39,30 @@ def main() -> None:
     parser.add_argument("--images", type=int, default=2000, help="training images of each task")
     arguments = parser.parse_args()
     stream = SplitMnist(train_images=arguments.images, test_images=1000)
-    num_examples = {name: stream.load(name, seed=0) for name in stream.names}
+    tasks = {name: stream.load(name, seed=0) for name in stream.names}
     schedule = Schedule(learning_rate=0.05, epochs=3, batch_size=16)
     methods = {
         "fine-tuning": FineTuning(schedule),
-        "fine-tuning, own heads": FineTuning(schedule, per_task=("head",)),
+        "fine-tuning, task heads": FineTuning(schedule, per_task=("head",)),
         "GPM": Gpm(schedule, per_task=("head",)),
         "TRGP free": TrgpFree(schedule, per_task=("head",)),
         "a copy for each task": Copies(schedule),
     }
-    print(f"{'':24}{'accuracy at the end, task by task':>40}     ACC     BWT  MB kept")
+    print(f"{'':24}{'accuracy at the end, task by task':>40}     ACC     BWT  MB stored")
     for name, method in methods.items():
         torch.manual_seed(0)
         learner = method.start(Model())
         rows = []
-        for task, sample in num_examples.items():
-            data = TensorDataset(sample.train_inputs, sample.train_labels)
+        for task, task_data in tasks.items():
+            data = TensorDataset(task_data.train_inputs, task_data.train_labels)
             learner.learn(task, DataLoader(data, batch_size=16, shuffle=True))
-            rows.append(
-                [learner.accuracy(old, num_examples[old]) if old in learner.tasks else np.nan for old in num_examples]
-            )
-        matrix = np.vstack([np.full(len(num_examples), np.nan), rows])  # row t: after t tasks; nothing was asked before
+            rows.append([learner.accuracy(old, tasks[old]) if old in learner.tasks else np.nan for old in tasks])
+        matrix = np.vstack([np.full(len(tasks), np.nan), rows])  # row t: after t tasks; row 0 is not measured
         acc = metrics.average_accuracy(matrix, kind="accuracy")
         bwt = metrics.backward_transfer(matrix, kind="accuracy")
-        kept = sum(value.nbytes for value in learner.state().values()) / 1e6  # the network included
+        stored = sum(value.nbytes for value in learner.state().values()) / 1e6  # the network included
         last = "".join(f"{100 * accuracy:7.1f}%" for accuracy in rows[-1])
-        print(f"{name:24}{last}  {100 * acc:6.2f}  {100 * bwt:+6.2f}  {kept:7.2f}")
+        print(f"{name:24}{last}  {100 * acc:6.2f}  {100 * bwt:+6.2f}  {stored:7.2f}")
 
 
 if __name__ == "__main__":

@@ -1,10 +1,35 @@
-"""ebbing: forgetting in continual learning, understood and controlled.
+"""Understand and control forgetting in continual learning.
+
+What will I forget? `expect` computes the expected error matrix of a sequence of linear tasks exactly:
 
 >>> import ebbing
->>> problem = ebbing.Problem.orthogonal(T=8, n=50, p=100, sigma=0.3)
+>>> problem = ebbing.Problem.categories("AABB", n=50, p=100, sigma=0.3)
 >>> e = ebbing.expect(problem)
 >>> round(e.forgetting, 4), round(e.generalization, 4)
-(1.0214, 1.93)
+(0.6879, 1.1722)
+
+In which order should I learn the tasks? `best_order` finds one and proves that no order is better:
+
+>>> plan = ebbing.best_order(problem, objective="forgetting")
+>>> plan.names, round(plan.value, 4), plan.proved
+(('A1', 'B1', 'A2', 'B2'), 0.5213, True)
+
+What did I forget? `metrics` computes every published metric of an error or accuracy matrix, from Python or from a file
+(`read_matrix`):
+
+>>> accuracies = [[0.9, 0.1], [0.6, 0.8]]  # row: after each task, column: on each task
+>>> round(float(ebbing.metrics.forgetting(accuracies, kind="accuracy")), 4)
+0.3
+
+How do I prevent it? `ebbing.learn` has methods that protect what a PyTorch network has learned (GPM, TRGP and their
+relatives):
+
+>>> from torch import nn
+>>> learner = ebbing.learn.Gpm().start(nn.Linear(20, 2))  # then learner.learn("first task", (inputs, labels)), ...
+>>> learner.tasks
+[]
+
+`simulate` samples the error matrix with its exact law; `ebbing.theory` has the formulas behind `expect`.
 """
 
 from importlib import import_module
@@ -17,7 +42,7 @@ from ebbing.simulation import MeanEstimate, simulate, simulate_metrics, simulate
 from ebbing.theory import expect, expect_grid
 
 if TYPE_CHECKING:
-    from ebbing import data, learn, order, runs
+    from ebbing import data, io, learn, order, runs
     from ebbing.io.problems import read_problem
     from ebbing.order import best_order, front, stakes, worst_order
 
@@ -31,6 +56,7 @@ __all__ = [
     "expect",
     "expect_grid",
     "front",
+    "io",
     "learn",
     "metrics",
     "order",
@@ -45,9 +71,8 @@ __all__ = [
     "worst_order",
 ]
 
-
 _MODULES = ("data", "learn", "order", "runs")
-_LATER = {
+_LAZY = {
     "best_order": "ebbing.order",
     "front": "ebbing.order",
     "read_problem": "ebbing.io.problems",
@@ -57,13 +82,23 @@ _LATER = {
 
 
 def __getattr__(name: str) -> object:
-    """Loads on first use what needs more than NumPy."""
+    """Load on first use what needs more than NumPy.
+
+    Args:
+        name: A public name.
+
+    Returns:
+        The object of that name.
+
+    Raises:
+        AttributeError: If there is none.
+    """
     if name in _MODULES:
         return import_module(f"ebbing.{name}")
-    if name in _LATER:
-        return getattr(import_module(_LATER[name]), name)
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'ebbing' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, "__version__"])

@@ -1,4 +1,4 @@
-"""Writing files so that an interruption at any moment leaves no half of one."""
+"""Atomic writing of files."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ from pathlib import Path
 
 
 def write_atomic(path: Path, content: str | bytes) -> None:
-    """The whole file, on disk, or, if interrupted, the file as it was. Any number of processes may write it at once.
+    """Write a whole file, or, if interrupted, leave it as it was; several processes may write it at the same time.
 
-    What a killed process leaves behind is called `name.*.unfinished`.
+    A killed process leaves a file named `name.*.unfinished`.
 
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp(), "new", "folder", "file.txt")
-    >>> write_atomic(file, "everything")
-    >>> file.read_text(), [path.name for path in file.parent.iterdir()]
-    ('everything', ['file.txt'])
+    Args:
+        path: Path of the file; missing folders are created.
+        content: Its new content.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp(), "new", "folder", "file.txt")
+        >>> write_atomic(file, "everything")
+        >>> file.read_text(), [path.name for path in file.parent.iterdir()]
+        ('everything', ['file.txt'])
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f"{path.name}.{secrets.token_hex(8)}.unfinished")  # process ids repeat across machines

@@ -1,4 +1,4 @@
-"""A progress bar with time left: on a terminal only, on standard error, and only for work that takes a while."""
+"""Progress on standard error: shown on a terminal only, and only if work takes more than a second."""
 
 from __future__ import annotations
 
@@ -10,22 +10,27 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-_PATIENCE = 1.0
-"""Seconds that work may take in silence."""
+_DELAY = 1.0
+"""Seconds of work before anything is shown."""
 
 
 @contextmanager
 def progress_bar(description: str) -> Iterator[Callable[..., None]]:
-    """Yields a function that takes the finished fraction and, if there is more to say, a few words.
+    """Show a progress bar with the time left.
 
-    Silent when standard error is not a terminal.
+    Args:
+        description: What is being done.
 
-    >>> with progress_bar("simulating") as report:
-    ...     report(0.5)
-    ...     report(0.75, "nearly there")
+    Yields:
+        A function that takes the finished fraction, 0 to 1, and optionally a few words to show beside it.
+
+    Example:
+        >>> with progress_bar("simulating") as report:
+        ...     report(0.5)
+        ...     report(0.75, "nearly there")
     """
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
-    with _shown(*columns, TimeElapsedColumn(), TimeRemainingColumn()) as (bar, show):
+    with _delayed_bar(*columns, TimeElapsedColumn(), TimeRemainingColumn()) as (bar, show):
         task = bar.add_task(description, total=1.0)
 
         def report(fraction: float, words: str = "") -> None:
@@ -37,12 +42,19 @@ def progress_bar(description: str) -> Iterator[Callable[..., None]]:
 
 @contextmanager
 def status_line(description: str) -> Iterator[Callable[[str], None]]:
-    """For searches without a known end: yields a function that shows a line beside the time taken.
+    """Show a line of text beside the time taken, for work without a known end.
 
-    >>> with status_line("searching") as report:
-    ...     report("best so far 1.5")
+    Args:
+        description: What is being done.
+
+    Yields:
+        A function that takes the text to show.
+
+    Example:
+        >>> with status_line("searching") as report:
+        ...     report("best so far 1.5")
     """
-    with _shown(TextColumn("{task.description}"), TimeElapsedColumn()) as (bar, show):
+    with _delayed_bar(TextColumn("{task.description}"), TimeElapsedColumn()) as (bar, show):
         task = bar.add_task(description, total=None)
 
         def report(line: str) -> None:
@@ -54,27 +66,36 @@ def status_line(description: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Who interrupts long work that is stored as it goes is told that it is not lost.
+    """Say on Ctrl-C that finished work is stored and that the same command continues it.
 
-    >>> with resumable():
-    ...     pass
+    Yields:
+        Nothing.
+
+    Raises:
+        KeyboardInterrupt: Again, after the message.
+
+    Example:
+        >>> with resumable():
+        ...     pass
     """
     try:
         yield
     except KeyboardInterrupt:
-        print("ebbing: interrupted; what is done is stored, and the same command goes on from there", file=sys.stderr)
+        print(
+            "ebbing: interrupted; finished work is stored, and the same command continues from there", file=sys.stderr
+        )
         raise
 
 
 @contextmanager
-def _shown(*columns: ProgressColumn) -> Iterator[tuple[Progress, Callable[[], None]]]:
-    """A bar, and a function that makes it visible once the work has taken a while; it goes when the work is done."""
+def _delayed_bar(*columns: ProgressColumn) -> Iterator[tuple[Progress, Callable[[], None]]]:
+    """Yield a bar and a function that shows it after the delay; the bar disappears at the end."""
     console = Console(stderr=True)
     bar = Progress(*columns, console=console, transient=True)
-    began = time.monotonic()
+    start = time.monotonic()
 
     def show() -> None:
-        if console.is_terminal and not bar.live.is_started and time.monotonic() - began > _PATIENCE:
+        if console.is_terminal and not bar.live.is_started and time.monotonic() - start > _DELAY:
             bar.start()
 
     try:

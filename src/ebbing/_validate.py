@@ -1,4 +1,4 @@
-"""Checks of what users give. Each error names the rule, the value received and the way out."""
+"""Validation of arguments. Each error message has the rule, the value received and the way out."""
 
 from __future__ import annotations
 
@@ -15,17 +15,28 @@ RELATIVE_TOLERANCE = 1e-9
 """How far, relative to its largest entry, a matrix may be from symmetric (and a Gram matrix from semidefinite)."""
 
 LARGEST_SQUARE = 1e302
-"""Inner products and noise variances may be as large as this: sums of a few of them do not overflow."""
+"""The largest inner product or noise variance, such that sums of a few of them do not overflow."""
 
 LARGEST_COUNT = 2**53
-"""Counts beyond this are not exact in floating point."""
+"""The largest count; larger integers are not exact in floating point."""
 
 
-def count(name: str, value: object) -> int:
-    """A whole number from 1 to 2^53; 50.0 counts as 50.
+def check_count(name: str, value: object) -> int:
+    """Return a value as an integer from 1 to 2^53; 50.0 is accepted as 50.
 
-    >>> count("p", 1e9)
-    1000000000
+    Args:
+        name: Name of the argument.
+        value: Its value.
+
+    Returns:
+        The integer.
+
+    Raises:
+        ValueError: If it is not such an integer.
+
+    Example:
+        >>> check_count("p", 1e9)
+        1000000000
     """
     if isinstance(value, float | np.floating) and np.isfinite(value) and value == int(value):
         value = int(value)
@@ -41,10 +52,20 @@ def count(name: str, value: object) -> int:
 
 
 def check_seed(value: object) -> int:
-    """A whole number from 0; one of NumPy's becomes Python's, so that keys made of it are the same.
+    """Return a seed as a non-negative int of Python, so that keys do not depend on its integer type.
 
-    >>> check_seed(np.int64(3))
-    3
+    Args:
+        value: The seed.
+
+    Returns:
+        The seed.
+
+    Raises:
+        ValueError: If it is not a non-negative integer.
+
+    Example:
+        >>> check_seed(np.int64(3))
+        3
     """
     try:
         number = -1 if isinstance(value, bool | np.bool_) else operator.index(value)  # type: ignore[arg-type]
@@ -55,8 +76,19 @@ def check_seed(value: object) -> int:
     return number
 
 
-def numbers(name: str, value: npt.ArrayLike) -> Array:
-    """A finite array of floats, of any shape. Strings, booleans and complex numbers are no numbers here."""
+def check_array(name: str, value: npt.ArrayLike) -> Array:
+    """Return a finite array of floats of any shape. Strings, booleans and complex numbers are not accepted.
+
+    Args:
+        name: Name of the argument.
+        value: Its value.
+
+    Returns:
+        The array.
+
+    Raises:
+        ValueError: If it is not an array of finite numbers.
+    """
     try:
         given = np.asarray(value)
         array = np.array(given, dtype=np.float64) if given.dtype.kind in "iufO" else None
@@ -64,51 +96,92 @@ def numbers(name: str, value: npt.ArrayLike) -> Array:
         array = None
     if array is None:
         shown = reprlib.repr(value)
-        raise ValueError(f"{name} is not an array of numbers (rows of unequal length count as none): {shown}")
-    bad = ~np.isfinite(array)
-    if np.any(bad):
-        where = np.argwhere(bad)[0].tolist()
-        raise ValueError(f"{name}{where if where else ''} = {array[tuple(where)]}: every entry must be finite")
+        raise ValueError(f"{name} is not an array of numbers (perhaps with rows of unequal length): {shown}")
+    invalid = ~np.isfinite(array)
+    if np.any(invalid):
+        index = np.argwhere(invalid)[0].tolist()
+        raise ValueError(f"{name}{index if index else ''} = {array[tuple(index)]}: every entry must be finite")
     return array
 
 
-def counts(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int64]:
-    """Whole numbers from 1 to 2^53, of any shape.
+def check_counts(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int64]:
+    """Return an array of integers from 1 to 2^53, of any shape.
 
-    >>> counts("p", [[1e9, 20]]).tolist()
-    [[1000000000, 20]]
+    Args:
+        name: Name of the argument.
+        value: Its value.
+
+    Returns:
+        The array.
+
+    Example:
+        >>> check_counts("p", [[1e9, 20]]).tolist()
+        [[1000000000, 20]]
     """
     given = np.asarray(value)
-    if given.dtype.kind not in "iu":  # whole numbers stay as they are: 2^53 + 1 as a float would be 2^53
-        given = numbers(name, value)
-    broken = given[given != np.floor(given)]
-    for suspect in (*broken[:1], *(given.min(keepdims=True).flat if given.size else ()), given.max(initial=1)):
-        count(name, suspect.item())
+    if given.dtype.kind not in "iu":  # integers are not converted: 2^53 + 1 as a float would be 2^53
+        given = check_array(name, value)
+    fractional = given[given != np.floor(given)]
+    for suspect in (*fractional[:1], *(given.min(keepdims=True).flat if given.size else ()), given.max(initial=1)):
+        check_count(name, suspect.item())
     return given.astype(np.int64)
 
 
-def number(name: str, value: npt.ArrayLike) -> float:
-    """A single finite number >= 0.
+def check_number(name: str, value: npt.ArrayLike) -> float:
+    """Return a finite, non-negative number.
 
-    >>> number("norm", 2)
-    2.0
+    Args:
+        name: Name of the argument.
+        value: Its value.
+
+    Returns:
+        The number.
+
+    Raises:
+        ValueError: If it is not a single such number.
+
+    Example:
+        >>> check_number("norm", 2)
+        2.0
     """
-    array = non_negative(name, numbers(name, value))
+    array = check_non_negative(name, check_array(name, value))
     if array.ndim:
         raise ValueError(f"{name} has shape {array.shape}; give a single number")
     return float(array)
 
 
-def square(name: str, value: npt.ArrayLike) -> Array:
-    """A finite square matrix of at least one row."""
-    array = numbers(name, value)
+def check_square(name: str, value: npt.ArrayLike) -> Array:
+    """Return a finite square matrix with at least one row.
+
+    Args:
+        name: Name of the argument.
+        value: Its value.
+
+    Returns:
+        The matrix, (T, T).
+
+    Raises:
+        ValueError: If it is not square.
+    """
+    array = check_array(name, value)
     if array.ndim != 2 or array.shape[0] != array.shape[1] or len(array) == 0:
         raise ValueError(f"{name} has shape {array.shape}; give a square matrix, one row and column per task")
     return array
 
 
-def symmetric(name: str, array: Array) -> Array:
-    """The symmetrized matrix, if it was symmetric up to rounding."""
+def check_symmetric(name: str, array: Array) -> Array:
+    """Return the symmetric part of a matrix that is symmetric up to rounding.
+
+    Args:
+        name: Name of the argument.
+        array: A square matrix, (T, T).
+
+    Returns:
+        The symmetric matrix.
+
+    Raises:
+        ValueError: If it is not symmetric up to rounding.
+    """
     asymmetry = np.abs(array - array.T)
     if asymmetry.max() > RELATIVE_TOLERANCE * np.abs(array).max():
         i, j = np.unravel_index(int(asymmetry.argmax()), array.shape)
@@ -118,9 +191,21 @@ def symmetric(name: str, array: Array) -> Array:
     return (array + array.T) / 2
 
 
-def per_task(name: str, value: Any, T: int) -> npt.NDArray[Any]:
-    """One value repeated, or one value per task (T,)."""
-    array = value if isinstance(value, np.ndarray) and value.dtype == np.int64 else numbers(name, value)
+def broadcast_per_task(name: str, value: Any, T: int) -> npt.NDArray[Any]:
+    """Return one value per task.
+
+    Args:
+        name: Name of the argument.
+        value: One value, or one per task.
+        T: The number of tasks.
+
+    Returns:
+        The values, (T,).
+
+    Raises:
+        ValueError: If there is another number of values.
+    """
+    array = value if isinstance(value, np.ndarray) and value.dtype == np.int64 else check_array(name, value)
     if array.ndim == 0:
         return np.full(T, array)
     if array.shape != (T,):
@@ -128,15 +213,37 @@ def per_task(name: str, value: Any, T: int) -> npt.NDArray[Any]:
     return array
 
 
-def non_negative(name: str, array: Array) -> Array:
-    """The array, if no entry is below zero."""
+def check_non_negative(name: str, array: Array) -> Array:
+    """Return an array without negative entries.
+
+    Args:
+        name: Name of the argument.
+        array: The array.
+
+    Returns:
+        The same array.
+
+    Raises:
+        ValueError: If an entry is negative.
+    """
     if np.any(array < 0):
         raise ValueError(f"{name}={array.min():g}: must not be negative")
     return array
 
 
-def small_enough(name: str, array: Array) -> Array:
-    """The array, if no entry is too large for sums of a few to be finite."""
+def check_magnitude(name: str, array: Array) -> Array:
+    """Return an array of which sums of a few entries do not overflow.
+
+    Args:
+        name: Name of the argument.
+        array: The array.
+
+    Returns:
+        The same array.
+
+    Raises:
+        ValueError: If an entry is too large.
+    """
     if np.any(np.abs(array) > LARGEST_SQUARE):
         raise ValueError(
             f"{name} has an entry of {np.abs(array).max():g}: at most {LARGEST_SQUARE:g}; use larger units"
@@ -144,14 +251,33 @@ def small_enough(name: str, array: Array) -> Array:
     return array
 
 
-def root_small_enough(name: str, array: Array) -> Array:
-    """The array, if no square is too large for sums of a few to be finite."""
+def check_square_magnitude(name: str, array: Array) -> Array:
+    """Return an array of which sums of a few squares do not overflow.
+
+    Args:
+        name: Name of the argument.
+        array: The array.
+
+    Returns:
+        The same array.
+
+    Raises:
+        ValueError: If a square is too large.
+    """
     if np.any(np.abs(array) > LARGEST_SQUARE**0.5):
         largest = np.abs(array).max()
         raise ValueError(f"{name} has an entry of {largest:g}: at most {LARGEST_SQUARE**0.5:g}; use larger units")
     return array
 
 
-def squared(name: str, array: Array) -> Array:
-    """The squares, if they are not too large."""
-    return root_small_enough(name, array) ** 2
+def square_entries(name: str, array: Array) -> Array:
+    """Return the squares of an array's entries.
+
+    Args:
+        name: Name of the argument.
+        array: The array.
+
+    Returns:
+        The squares, none of which is too large.
+    """
+    return check_square_magnitude(name, array) ** 2

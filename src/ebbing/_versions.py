@@ -1,4 +1,4 @@
-"""With what a result was made: the commit of the code, and the versions of packages."""
+"""Versions of the software that produced a result."""
 
 from __future__ import annotations
 
@@ -10,16 +10,30 @@ from pathlib import Path
 
 
 def software_versions(*packages: str) -> dict[str, str | None]:
-    """The commit, and the versions of Python, of this package and of those named.
+    """Return the commit of this package, and the versions of Python, of this package and of some others.
 
-    >>> sorted(software_versions("numpy"))
-    ['commit', 'ebbing', 'numpy', 'python']
+    Args:
+        packages: Names of other packages.
+
+    Returns:
+        Versions by name.
+
+    Example:
+        >>> sorted(software_versions("numpy"))
+        ['commit', 'ebbing', 'numpy', 'python']
     """
     return {"commit": commit(), "python": platform.python_version()} | versions("ebbing", *packages)
 
 
 def versions(*packages: str) -> dict[str, str]:
-    """The version of each package that is installed."""
+    """Return the versions of packages.
+
+    Args:
+        packages: Names of packages.
+
+    Returns:
+        Versions by name; "not installed" for those that are not.
+    """
     return {package: _version(package) for package in packages}
 
 
@@ -32,7 +46,11 @@ def _version(package: str) -> str:
 
 @cache
 def commit() -> str | None:
-    """The checkout's commit, with "+changes" if files differ from it; None outside a checkout."""
+    """Return the commit of the checkout that contains this package.
+
+    Returns:
+        The commit, with "+changes" if tracked files differ from it; None outside a checkout.
+    """
 
     def git(*arguments: str) -> str:
         folder = Path(__file__).parent

@@ -1,4 +1,4 @@
-"""A sequence of linear tasks: all that theory, simulation and order need to know about it.
+"""A sequence of linear tasks: the input of theory, simulation and order.
 
 ========  ==========================================================  =====================
 here      in the paper                                                shape
@@ -11,8 +11,8 @@ p         p, parameters of the model                                  int
 sigma     sigma_t, standard deviation of the label noise of task t    (T,)
 ========  ==========================================================  =====================
 
-The paper starts at w_0 = 0. Any other start only shifts every ground truth, so `gram` is always taken as
-seen from the initial model, and no formula downstream has to mention it. p is a number, never an array size.
+The paper starts at w_0 = 0. Any other start only shifts every ground truth, so `gram` always holds inner
+products relative to the initial model, and no other formula mentions w_0. p is a number, never an array size.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ import numpy.typing as npt
 from ebbing._validate import (
     RELATIVE_TOLERANCE,
     Array,
-    count,
-    counts,
-    non_negative,
-    number,
-    numbers,
-    per_task,
-    root_small_enough,
-    small_enough,
-    square,
-    squared,
-    symmetric,
+    broadcast_per_task,
+    check_array,
+    check_count,
+    check_counts,
+    check_magnitude,
+    check_non_negative,
+    check_number,
+    check_square,
+    check_square_magnitude,
+    check_symmetric,
+    square_entries,
 )
 
 PerTask = float | Sequence[float] | Array
@@ -45,20 +45,36 @@ PerTask = float | Sequence[float] | Array
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
 class Problem:
-    """T linear tasks in the order in which they are learned. Validated here once, trusted everywhere else.
+    """T linear tasks in the order in which they are learned, validated once.
 
-    gram: inner products of the ground truths, seen from the initial model (T, T).
-    n: training samples, one number or one per task.
-    p: parameters of the model.
-    sigma: standard deviation of the label noise, one number or one per task.
-    unmodeled: |w_missing|^2 of the true features that the model lacks, one number or one per task. They act
-        as noise of that variance (the paper's footnote to Assumption 1); errors stay distances in the
-        modeled features, so the error on noise-free test data is larger by `unmodeled`.
-    names: one distinct name per task.
-    gaps: squared distances between the ground truths, where they are known better than `gram` tells.
+    Args:
+        gram: Inner products <w*_i - w_0, w*_j - w_0> of the ground truths (T, T).
+        n: Training samples, one number or one per task.
+        p: Parameters of the model.
+        sigma: Standard deviation of the label noise, one number or one per task.
+        unmodeled: |w_missing|^2 of the true features that the model lacks, one number or one per task. They act as
+            noise of that variance (the paper's footnote to Assumption 1); errors stay distances in the modeled
+            features, so the error on noise-free test data is larger by `unmodeled`.
+        names: One distinct name per task; "task 1", "task 2", ... if None.
+        gaps: Squared distances |w*_i - w*_j|^2 (T, T), if they are known to more digits than `gram` gives; computed
+            from `gram` if None.
 
-    >>> Problem(gram=[[1, 0.5], [0.5, 1]], n=50, p=100, sigma=0.3)
-    Problem(T=2, n=50, p=100, sigma=0.3)
+    Attributes:
+        gram: Inner products of the ground truths relative to the initial model (T, T).
+        n: Training samples of each task (T,).
+        p: Parameters of the model.
+        sigma: Standard deviation of the label noise of each task (T,).
+        unmodeled: Squared length of the ground truth's unmodeled part, for each task (T,).
+        names: Names of the tasks (T,).
+        gaps: Squared distances between the ground truths (T, T).
+
+    Raises:
+        ValueError: If an argument has a wrong shape or value, if no vectors have these inner products, or if the
+            ground truths span more than p dimensions.
+
+    Example:
+        >>> Problem(gram=[[1, 0.5], [0.5, 1]], n=50, p=100, sigma=0.3)
+        Problem(T=2, n=50, p=100, sigma=0.3)
     """
 
     gram: Array
@@ -80,8 +96,8 @@ class Problem:
         names: Sequence[str] | None = None,
         gaps: npt.ArrayLike | None = None,
     ) -> None:
-        p = count("p", p)
-        gram = small_enough("gram", square("gram", gram))
+        p = check_count("p", p)
+        gram = check_magnitude("gram", check_square("gram", gram))
         T = len(gram)
         gram, rank = _positive_semidefinite(gram)
         if rank > p:
@@ -92,10 +108,12 @@ class Problem:
         names = tuple(f"task {i + 1}" for i in range(T)) if names is None else _distinct(names, T)
         self._set(
             gram=gram,
-            n=per_task("n", counts("n", n), T),
+            n=broadcast_per_task("n", check_counts("n", n), T),
             p=p,
-            sigma=root_small_enough("sigma", non_negative("sigma", per_task("sigma", sigma, T))),
-            unmodeled=small_enough("unmodeled", non_negative("unmodeled", per_task("unmodeled", unmodeled, T))),
+            sigma=check_square_magnitude("sigma", check_non_negative("sigma", broadcast_per_task("sigma", sigma, T))),
+            unmodeled=check_magnitude(
+                "unmodeled", check_non_negative("unmodeled", broadcast_per_task("unmodeled", unmodeled, T))
+            ),
             names=names,
             gaps=_gaps_of(gram) if gaps is None else _matching_gaps(gaps, gram),
         )
@@ -110,29 +128,59 @@ class Problem:
 
     @classmethod
     def orthogonal(cls, T: int, *, norm: float = 1.0, **settings: Any) -> Self:
-        """T tasks with pairwise orthogonal ground truths of length `norm` (Figure 1 b, d).
+        """Return T tasks with pairwise orthogonal ground truths (Figure 1 b, d).
 
-        >>> Problem.orthogonal(T=3, n=50, p=100).gaps[0].tolist()
-        [0.0, 2.0, 2.0]
+        Args:
+            T: Number of tasks.
+            norm: Length of every ground truth.
+            **settings: `n`, `p` and the other arguments of `Problem`.
+
+        Returns:
+            The problem.
+
+        Example:
+            >>> Problem.orthogonal(T=3, n=50, p=100).gaps[0].tolist()
+            [0.0, 2.0, 2.0]
         """
         return cls(gram=_norm_squared(norm) * np.eye(_number_of_tasks(T)), **settings)
 
     @classmethod
     def identical(cls, T: int, *, norm: float = 1.0, **settings: Any) -> Self:
-        """T tasks with one ground truth of length `norm` (Figure 1 a, c).
+        """Return T tasks with the same ground truth (Figure 1 a, c).
 
-        >>> Problem.identical(T=3, n=50, p=100).gaps[0].tolist()
-        [0.0, 0.0, 0.0]
+        Args:
+            T: Number of tasks.
+            norm: Length of the ground truth.
+            **settings: `n`, `p` and the other arguments of `Problem`.
+
+        Returns:
+            The problem.
+
+        Example:
+            >>> Problem.identical(T=3, n=50, p=100).gaps[0].tolist()
+            [0.0, 0.0, 0.0]
         """
         T = _number_of_tasks(T)
         return cls(gram=np.full((T, T), _norm_squared(norm)), **settings)
 
     @classmethod
     def categories(cls, labels: str | Sequence[str], *, norm: float = 1.0, **settings: Any) -> Self:
-        """Tasks named by their category: equal labels share a ground truth, different ones are orthogonal.
+        """Return tasks of categories: equal labels share a ground truth, different ones are orthogonal.
 
-        >>> Problem.categories("ABAB", n=50, p=100).names
-        ('A1', 'B1', 'A2', 'B2')
+        Args:
+            labels: The category of each task, as a string of letters or a sequence of words.
+            norm: Length of every ground truth.
+            **settings: `n`, `p` and the other arguments of `Problem`.
+
+        Returns:
+            The problem, its tasks named by category and number unless `names` are given.
+
+        Raises:
+            ValueError: If there are no labels.
+
+        Example:
+            >>> Problem.categories("ABAB", n=50, p=100).names
+            ('A1', 'B1', 'A2', 'B2')
         """
         if len(labels) == 0:
             raise ValueError("categories: no labels; give one per task, such as 'ABAB'")
@@ -145,38 +193,61 @@ class Problem:
 
     @classmethod
     def from_vectors(cls, vectors: npt.ArrayLike, *, initial: npt.ArrayLike | None = None, **settings: Any) -> Self:
-        """Ground truths as rows (T, features), learned from the model `initial` (zero unless given).
+        """Return the problem of tasks with the given ground truths.
 
-        >>> Problem.from_vectors([[3, 4], [0, 4]], initial=[0, 4], n=5, p=10).gram.tolist()
-        [[9.0, 0.0], [0.0, 0.0]]
+        Args:
+            vectors: One ground truth per row (T, features).
+            initial: The initial model w_0 (features,); zero if None.
+            **settings: `n`, `p` and the other arguments of `Problem`.
+
+        Returns:
+            The problem.
+
+        Raises:
+            ValueError: If the shapes do not match.
+
+        Example:
+            >>> Problem.from_vectors([[3, 4], [0, 4]], initial=[0, 4], n=5, p=10).gram.tolist()
+            [[9.0, 0.0], [0.0, 0.0]]
         """
-        W = numbers("vectors", vectors)
+        W = check_array("vectors", vectors)
         if W.ndim != 2 or 0 in W.shape:
             raise ValueError(f"vectors have shape {W.shape}; give one row of features per task: (T, features)")
         if initial is not None:
-            w0 = numbers("initial", initial)
+            w0 = check_array("initial", initial)
             if w0.shape != W.shape[1:]:
                 raise ValueError(
                     f"initial has shape {w0.shape} but each task has {W.shape[1]} features; make them equal"
                 )
             W = W - w0
-        squared("vectors", W)
+        square_entries("vectors", W)
         # Differences before squares: near-identical tasks of great length keep their small distance.
         gaps = np.array([np.sum((W - w) ** 2, axis=1) for w in W])
         return cls(gram=W @ W.T, gaps=gaps, **settings)
 
     @classmethod
     def from_distances(cls, distances: npt.ArrayLike, norms: PerTask | None = None, **settings: Any) -> Self:
-        """From |w*_i - w*_j| (T, T) and |w*_i - w_0|, the distance of each task from the initial model (T,).
+        """Return the problem of tasks whose ground truths have the given distances.
 
-        Without norms, the initial model is taken to lie at the mean of the ground truths.
+        Args:
+            distances: |w*_i - w*_j|, not squared (T, T).
+            norms: |w*_i - w_0|, the distance of each task from the initial model, one number or one per task. If None,
+                the initial model lies at the mean of the ground truths.
+            **settings: `n`, `p` and the other arguments of `Problem`.
 
-        >>> Problem.from_distances([[0, 5], [5, 0]], norms=[3, 4], n=5, p=10).gram.tolist()
-        [[9.0, 0.0], [0.0, 16.0]]
-        >>> Problem.from_distances([[0, 2], [2, 0]], n=5, p=10).gram.tolist()
-        [[1.0, -1.0], [-1.0, 1.0]]
+        Returns:
+            The problem.
+
+        Raises:
+            ValueError: If a distance is negative, the diagonal is not zero, or no vectors have these distances.
+
+        Example:
+            >>> Problem.from_distances([[0, 5], [5, 0]], norms=[3, 4], n=5, p=10).gram.tolist()
+            [[9.0, 0.0], [0.0, 16.0]]
+            >>> Problem.from_distances([[0, 2], [2, 0]], n=5, p=10).gram.tolist()
+            [[1.0, -1.0], [-1.0, 1.0]]
         """
-        D = square("distances", distances)
+        D = check_square("distances", distances)
         if np.any(D < 0):
             raise ValueError(f"distances must not be negative, but the smallest is {D.min():g}; give |w_i - w_j|")
         if np.any(np.diag(D) != 0):
@@ -184,24 +255,34 @@ class Problem:
             raise ValueError(
                 f"distances[{i}, {i}] = {D[i, i]:g}: a task is at distance 0 from itself; set the diagonal to 0"
             )
-        squares = squared("distances", symmetric("distances", D))
+        squares = square_entries("distances", check_symmetric("distances", D))
         if norms is None:
             lengths = squares.mean(axis=1) - squares.mean() / 2
         else:
-            lengths = squared("norms", non_negative("norms", per_task("norms", norms, len(D))))
+            lengths = square_entries("norms", check_non_negative("norms", broadcast_per_task("norms", norms, len(D))))
         return cls(gram=(lengths[:, None] + lengths - squares) / 2, gaps=squares, **settings)
 
     @classmethod
     def from_gram(cls, gram: npt.ArrayLike, *, initial: npt.ArrayLike, **settings: Any) -> Self:
-        """Gram matrix of the ground truths about zero, and the row of it that the initial model would have.
+        """Return the problem of tasks with the given inner products about zero, and an initial model other than zero.
 
-        initial: |w_0|^2, then <w_0, w*_1>, ..., <w_0, w*_T>.
+        Args:
+            gram: Inner products <w*_i, w*_j> (T, T).
+            initial: |w_0|^2, then <w_0, w*_1>, ..., <w_0, w*_T> (T+1,).
+            **settings: `n`, `p` and the other arguments of `Problem`.
 
-        >>> Problem.from_gram([[1, 0], [0, 1]], initial=[1, 1, 0], n=5, p=10).gram.tolist()
-        [[0.0, 0.0], [0.0, 2.0]]
+        Returns:
+            The problem.
+
+        Raises:
+            ValueError: If the shapes do not match, or no vectors have these inner products.
+
+        Example:
+            >>> Problem.from_gram([[1, 0], [0, 1]], initial=[1, 1, 0], n=5, p=10).gram.tolist()
+            [[0.0, 0.0], [0.0, 2.0]]
         """
-        K = square("gram", gram)
-        row = numbers("initial", initial)
+        K = check_square("gram", gram)
+        row = check_array("initial", initial)
         if row.shape != (len(K) + 1,):
             raise ValueError(
                 f"initial has shape {row.shape}; for {len(K)} tasks give {len(K) + 1} numbers: "
@@ -224,7 +305,7 @@ class Problem:
 
     @property
     def noise_variance(self) -> Array:
-        """Label noise and features missing from the model: sigma_t^2 + |w_missing|^2 (T,)."""
+        """Variance of label noise and missing features together, sigma_t^2 + |w_missing|^2 (T,)."""
         return self.sigma**2 + self.unmodeled
 
     @property
@@ -238,10 +319,20 @@ class Problem:
         return _positive_semidefinite(self.gram)[1]
 
     def reordered(self, order: Sequence[int] | npt.NDArray[np.integer]) -> Self:
-        """The same tasks learned in another order: `order[t]` is the index of the task learned at place t.
+        """Return the same tasks learned in another order.
 
-        >>> Problem.categories("AABB", n=50, p=100).reordered([0, 2, 1, 3]).names
-        ('A1', 'B1', 'A2', 'B2')
+        Args:
+            order: A permutation of 0..T-1 (T,); `order[t]` is the index of the task learned at place t.
+
+        Returns:
+            The problem with its tasks in that order.
+
+        Raises:
+            ValueError: If the order is not a permutation of 0..T-1.
+
+        Example:
+            >>> Problem.categories("AABB", n=50, p=100).reordered([0, 2, 1, 3]).names
+            ('A1', 'B1', 'A2', 'B2')
         """
         index = np.asarray(order)
         whole = index.dtype.kind in "iu" and index.ndim == 1
@@ -255,10 +346,20 @@ class Problem:
         )
 
     def replace(self, **changes: Any) -> Self:
-        """The same problem with another n, p, sigma, unmodeled or names.
+        """Return the same problem with another n, p, sigma, unmodeled or names.
 
-        >>> Problem.orthogonal(T=8, n=50, p=100).replace(p=200, sigma=0.1)
-        Problem(T=8, n=50, p=200, sigma=0.1)
+        Args:
+            **changes: New values by name.
+
+        Returns:
+            The changed problem, validated again.
+
+        Raises:
+            ValueError: If another name is given, or a value is not valid.
+
+        Example:
+            >>> Problem.orthogonal(T=8, n=50, p=100).replace(p=200, sigma=0.1)
+            Problem(T=8, n=50, p=200, sigma=0.1)
         """
         unknown = set(changes) - {"n", "p", "sigma", "unmodeled", "names"}
         if unknown:
@@ -266,7 +367,7 @@ class Problem:
         return type(self)(**{field.name: getattr(self, field.name) for field in fields(self)} | changes)
 
     def _copy(self, **changes: Any) -> Self:
-        """Skips validation: for changes that cannot make a valid problem invalid."""
+        """Return a changed copy without validation, for changes that cannot make a valid problem invalid."""
         new = object.__new__(type(self))
         new._set(**{field.name: getattr(self, field.name) for field in fields(self)} | changes)
         return new
@@ -276,21 +377,21 @@ class Problem:
         return f"Problem(T={self.T}, n={_short(self.n)}, p={self.p}, sigma={_short(self.sigma)}{extra})"
 
 
-# -------------------------------------------------------------------- of Gram matrices and names
+# -------------------------------------------------------------------- checks of Gram matrices and names
 
 MOST_TASKS = 20_000
-"""The Gram matrix of more does not fit into a few gigabytes."""
+"""Largest T: the Gram matrix of more tasks does not fit into a few gigabytes."""
 
 
 def _number_of_tasks(T: int) -> int:
-    if (T := count("T", T)) > MOST_TASKS:
+    if (T := check_count("T", T)) > MOST_TASKS:
         raise ValueError(f"T={T}: at most {MOST_TASKS:,} tasks; the Gram matrix of more does not fit into memory")
     return T
 
 
 def _positive_semidefinite(gram: Array) -> tuple[Array, int]:
-    """The symmetrized matrix and its rank."""
-    gram = symmetric("gram", gram)
+    """Return the symmetrized matrix and its rank, if it is positive semidefinite."""
+    gram = check_symmetric("gram", gram)
     eigenvalues = np.linalg.eigvalsh(gram)
     tolerance = RELATIVE_TOLERANCE * max(float(np.abs(eigenvalues).max()), np.finfo(float).tiny)
     if eigenvalues[0] < -tolerance:
@@ -307,7 +408,7 @@ def _gaps_of(gram: Array) -> Array:
 
 
 def _matching_gaps(gaps: npt.ArrayLike, gram: Array) -> Array:
-    array = symmetric("gaps", square("gaps", gaps))
+    array = check_symmetric("gaps", check_square("gaps", gaps))
     expected = _gaps_of(gram)
     if array.shape != gram.shape or np.abs(array - expected).max() > RELATIVE_TOLERANCE * np.abs(gram).max() * 4:
         raise ValueError("gaps differ from gram: d_ij must be K_ii + K_jj - 2 K_ij; leave gaps out to have it computed")
@@ -315,7 +416,7 @@ def _matching_gaps(gaps: npt.ArrayLike, gram: Array) -> Array:
 
 
 def _norm_squared(norm: float) -> float:
-    return squared("norm", np.array(number("norm", norm))).item()
+    return square_entries("norm", np.array(check_number("norm", norm))).item()
 
 
 def _distinct(names: Sequence[str], T: int) -> tuple[str, ...]:
@@ -324,7 +425,9 @@ def _distinct(names: Sequence[str], T: int) -> tuple[str, ...]:
         raise ValueError(f"{len(result)} names for {T} tasks; give one per task")
     repeated = sorted({name for name in result if result.count(name) > 1})
     if repeated:
-        raise ValueError(f"names must differ, but {', '.join(map(repr, repeated))} is there more than once")
+        raise ValueError(
+            f"names must differ, but {', '.join(map(repr, repeated))} occurs more than once; rename one of them"
+        )
     return result
 
 

@@ -1,4 +1,4 @@
-"""The command in the rest of the world: installed, with help, and read by others or by nobody."""
+"""The installed command: its help, and readers that stop early."""
 
 import importlib.metadata
 import shlex
@@ -19,7 +19,7 @@ answer, run = command_line.answer, command_line.run  # fixtures
 def test_help_and_version(answer, run):
     assert answer("--version") == f"{ebbing.__version__}\n"
     text = answer("--help")
-    for command in ("predict", "simulate", "metrics"):
+    for command in ("expect", "simulate", "order", "metrics", "train", "runs", "data", "reproduce"):
         assert command in text
         assert "Example: ebbing" in answer(command, "--help")
     nothing = run()
@@ -39,9 +39,9 @@ def test_the_command_is_installed():
 @pytest.mark.parametrize(
     ("arguments", "reader", "first"),
     [
-        (("predict", *FLAGS), "head -1", "8 tasks, n=50"),
-        (("predict", "--tasks", "orthogonal:100", *SIZES, "--json"), "head -c 10", '{"schema":'),  # beyond a pipe
-        (("predict", *FLAGS, "--json"), "true", ""),
+        (("expect", *FLAGS), "head -1", "8 tasks, n=50"),
+        (("expect", "--tasks", "orthogonal:100", *SIZES, "--json"), "head -c 10", '{"schema":'),  # beyond a pipe
+        (("expect", *FLAGS, "--json"), "true", ""),
     ],
     ids=["head", "much output", "nobody reads"],
 )
@@ -55,7 +55,7 @@ def test_readers_that_stop_early(arguments, reader, first):
 def test_a_full_disk_is_no_traceback():
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [*COMMAND, "predict", *FLAGS], stdout=full, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, check=False
+            [*COMMAND, "expect", *FLAGS], stdout=full, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT, check=False
         )
     assert done.returncode not in (0, 2)
     assert "Traceback" not in done.stderr
@@ -66,6 +66,6 @@ def test_the_table_says_what_the_grid_says(answer):
     """One number along three ways: the command, `expect` and `expect_grid`."""
     grid = expect_grid(PROBLEM, p=[100, 200])
     for k, p in enumerate(("100", "200")):
-        content = parse(answer("predict", *FLAGS[:4], "-p", p, *FLAGS[6:], "--json"))
+        content = parse(answer("expect", *FLAGS[:4], "-p", p, *FLAGS[6:], "--json"))
         assert content["forgetting"]["mean"] == pytest.approx(grid.forgetting[k], rel=1e-14)
         assert content["forgetting"]["std"] == pytest.approx(grid.forgetting_std[k], rel=1e-12)

@@ -25,17 +25,17 @@ def distances(tmp_path):
 
 
 def test_order_by_name_with_certificate_and_picture(distances, tmp_path):
-    picture = tmp_path / "order.png"
-    done = ebbing("order", "--distances", distances, "-n", 50, "-p", 100, "--noise", 0.1, "--plot", picture)
+    picture = tmp_path / "new" / "folder" / "order.png"
+    done = ebbing("order", "--distances", distances, "-n", 50, "-p", 100, "--sigma", 0.1, "--plot", picture)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    for words in ("boats", "Proved: no order has less than", "as given", "worst order", "random orders"):
+    for words in ("boats", "Proved: no order of these tasks", "as given", "worst order", "random orders", "Each task"):
         assert words in done.stdout
     assert picture.read_bytes().startswith(PNG)
 
 
 def test_json_equals_the_library(distances):
-    done = ebbing("order", "--distances", distances, "-n", 50, "-p", 100, "--noise", 0.1, "--json")
+    done = ebbing("order", "--distances", distances, "-n", 50, "-p", 100, "--sigma", 0.1, "--json")
     result = json.loads(done.stdout)
     D = [[float(x) for x in line.split(",")] for line in DISTANCES.splitlines()[1:]]
     problem = Problem.from_distances(D, n=50, p=100, sigma=0.1, names=DISTANCES.splitlines()[0].split(","))
@@ -59,7 +59,7 @@ def test_problem_file_mix_and_front(tmp_path):
     assert front["complete"] is True
     forgetting = [point["forgetting"] for point in front["front"]]
     assert forgetting == sorted(forgetting)
-    assert "no order lies below" in ebbing("order", file, "--front").stdout
+    assert "no order lies below" in " ".join(ebbing("order", file, "--front").stdout.split())
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_problem_file_mix_and_front(tmp_path):
         ("", "bytes"),
     ],
 )
-def test_bad_distances_are_refused(tmp_path, text, words):
+def test_bad_distances_give_one_line(tmp_path, text, words):
     file = tmp_path / "d.csv"
     file.write_text(text)
     done = ebbing("order", "--distances", file, "-n", 50, "-p", 100)
@@ -90,17 +90,16 @@ def test_bad_distances_are_refused(tmp_path, text, words):
     ("arguments", "words"),
     [
         (["--tasks", "categories:AABB", "-n", "50"], "-p is missing"),
-        (["--tasks", "categories:AABB", "-n", "50", "-p", "51", "--noise", "0.1"], "infinite"),
+        (["--tasks", "categories:AABB", "-n", "50", "-p", "51", "--sigma", "0.1"], "infinite"),
         (["--tasks", "categories:AABB", "-n", "50", "-p", "100", "--objective", "fun"], "objective"),
         (["--tasks", "categories:AABB", "-n", "50", "-p", "100", "--objective", "1.5"], "objective"),
         (["--tasks", "categories:AABB", "-n", "50", "-p", "100", "--plot", "x.gif"], ".png"),
-        (["--tasks", "categories:AABB", "-n", "50", "-p", "100", "--plot", "no/such/folder/x.png"], "no folder"),
         (["--tasks", "orthogonal:1", "-n", "50", "-p", "100"], "at least two tasks"),
         (["--tasks", "categories:AABB", "--distances", "d.csv", "-n", "50", "-p", "100"], "once"),
         ([], "give the tasks once"),
     ],
 )
-def test_bad_orders_are_refused(arguments, words, tmp_path):
+def test_bad_options_of_order(arguments, words, tmp_path):
     done = ebbing("order", *arguments, cwd=tmp_path)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
@@ -112,7 +111,7 @@ def test_reproduce_tables_and_claims(tmp_path):
     result = json.loads(done.stdout)
     assert done.returncode == 0
     claims = {verdict["claim"]: verdict["holds"] for verdict in result["verdicts"]}
-    assert claims["Prop. order2, T = 6"] is True
+    assert claims["Prop. order2: the alternating order is best, T = 6"] is True
     assert claims["Proof of Prop. order2: 10 orders besides the alternating one"] is False
     for name in ("verdicts.md", "verdicts.json", "tables.txt", "tables.json", "tables_two.csv", "claims.json"):
         assert (tmp_path / "out" / name).stat().st_size > 0
@@ -131,7 +130,7 @@ def test_reproduce_fig1_writes_pictures_with_their_data(tmp_path):
 
 
 @pytest.mark.parametrize("arguments", [["fig9"], ["fig2", "--scale", "huge"], ["fig2", "--seeds", "0"]])
-def test_bad_targets_are_refused(arguments, tmp_path):
+def test_bad_targets_of_reproduce(arguments, tmp_path):
     done = ebbing("reproduce", *arguments, "--out", tmp_path / "out")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr

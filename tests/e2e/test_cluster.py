@@ -1,4 +1,4 @@
-"""A real Dask scheduler and two real worker processes, one of them killed in the middle of its work."""
+"""A real Dask scheduler and two real worker processes, one of which is killed while it trains."""
 
 import json
 import os
@@ -21,20 +21,20 @@ from ebbing.learn import CustomTasks, Experiment, FiveLayers, Occurrence, Sgd, T
 from ebbing.runs import Store, _pools, execute
 
 LOCAL = Path(__file__).parent
-PATIENCE = 120  # seconds; nothing here takes a tenth of it
+TIMEOUT = 120  # seconds; nothing here takes a tenth of it
 
 
 @dataclass(frozen=True)
 class Toy:
-    """Twenty random images with random labels per lesson. A worker that is told to stop does, and leaves a sign."""
+    """Twenty random images with random labels per occurrence. A worker that must stop writes a file and waits."""
 
-    identity: str = "toy"
+    fingerprint: str = "toy"
 
     def load(self, occurrence: Occurrence, seed: int) -> TaskData:
         folder = os.environ.get("STOP_WHEN_TOLD_IN")
         if folder and Path(folder, "stop").exists():
             Path(folder, "stopped").touch()
-            time.sleep(PATIENCE)
+            time.sleep(TIMEOUT)
         if occurrence.task == "impossible":
             raise ValueError("no such task: impossible")
         random = np.random.default_rng([seed, *occurrence.task.encode(), occurrence.index])
@@ -45,7 +45,7 @@ class Toy:
 
 @pytest.fixture(autouse=True)
 def _importable(monkeypatch):
-    """Workers know this file by its plain name."""
+    """Workers import this file by its plain name."""
     monkeypatch.setitem(sys.modules, "test_cluster", sys.modules[__name__])
     monkeypatch.setattr(Toy, "__module__", "test_cluster")
 
@@ -100,13 +100,13 @@ def cluster(folder, *workers, threads=1):
     with ExitStack() as stack:
         address, _ = stack.enter_context(scheduler(folder))
         processes = [stack.enter_context(worker(address, folder, threads, **environment)) for environment in workers]
-        with distributed.Client(address, timeout=PATIENCE) as client:
-            client.wait_for_workers(len(processes), timeout=PATIENCE)
+        with distributed.Client(address, timeout=TIMEOUT) as client:
+            client.wait_for_workers(len(processes), timeout=TIMEOUT)
         yield address, processes
 
 
 def wait_for(value):
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + TIMEOUT
     while not (found := value()):
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -121,12 +121,12 @@ def files(store):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """The same in this process: its store, errors and fits."""
+    """The same in this process: its store, test errors and training errors."""
     store = Store(tmp_path_factory.mktemp("whole"))
     return store, *execute(TRAINING, NODES, store)
 
 
-def test_a_cluster_that_loses_a_worker_gives_the_same_bits(whole, tmp_path, monkeypatch):
+def test_cluster_that_loses_a_worker_gives_the_same_bits(whole, tmp_path, monkeypatch):
     seen = []
     with cluster(tmp_path, {}, {"STOP_WHEN_TOLD_IN": str(tmp_path)}) as (address, (_, victim)):
 
@@ -143,15 +143,15 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bits(whole, tmp_path, monk
         killer.start()
         store = Store(tmp_path / "runs")
         with monkeypatch.context() as patch:
-            patch.setattr(Sgd, "learn", None)  # here; workers have their own
+            patch.setattr(Sgd, "learn", None)  # in this process only
             result = execute(TRAINING, NODES, store, cluster=address, progress=progress)
         killer.join()
-        assert victim.wait(PATIENCE) == -signal.SIGKILL
+        assert victim.wait(TIMEOUT) == -signal.SIGKILL
         assert result == whole[1:]
         assert files(store) == files(whole[0])
         assert seen == pytest.approx([i / len(NODES) for i in range(len(NODES) + 1)])
 
-        # The cluster goes on: an error in a worker is the caller's, and what was done before it is kept.
+        # The cluster continues: an error in a worker is raised here, and finished results are kept.
         with pytest.raises(ValueError, match="no such task: impossible"):
             execute(TRAINING, [*prefix_tree([("d",)], 0), *prefix_tree([("impossible",)], 1)], store, cluster=address)
         nodes = prefix_tree([("d", "e")], 0)
@@ -160,24 +160,24 @@ def test_a_cluster_that_loses_a_worker_gives_the_same_bits(whole, tmp_path, monk
         assert set(errors) == {(0, occurrences("de")[:t]) for t in range(3)}
 
 
-def test_a_worker_with_several_threads_gives_the_same_bits(whole, tmp_path):
-    """As Dask starts them by default. One seed: see the initial networks of several in unit/test_five_layers.py."""
+def test_worker_with_several_threads_gives_the_same_bits(whole, tmp_path):
+    """As Dask starts them by default. Several seeds: see unit/learn/networks/test_five_layers.py."""
     nodes, store = prefix_tree(SEQUENCES, seed=1), Store(tmp_path / "runs")
     with cluster(tmp_path, {}, threads=4) as (address, _):
-        errors, fits = execute(TRAINING, nodes, store, cluster=address)
+        errors, training_errors = execute(TRAINING, nodes, store, cluster=address)
         assert_own_data_travels(address, tmp_path)
     assert errors == {(seed, path): row for (seed, path), row in whole[1].items() if seed == 1}
-    assert fits == {(seed, path): fit for (seed, path), fit in whole[2].items() if seed == 1}
+    assert training_errors == {(seed, path): error for (seed, path), error in whole[2].items() if seed == 1}
     assert files(store).items() <= files(whole[0]).items()
     assert len(list(store.entries())) == len(nodes)
 
 
 def assert_own_data_travels(address, folder):
-    """More than Dask sends without a warning."""
+    """Data so large that Dask would warn."""
     images = torch.rand(4000, 1, 28, 28, generator=torch.Generator().manual_seed(0))
     labels = (images.mean(dim=(1, 2, 3)) > 0.5).float()[:, None]
     data = {"mine": (images, labels)}
-    tasks = CustomTasks(train=data, test={"mine": (images[:20], labels[:20])}, train_images=20)
+    tasks = CustomTasks(train=data, test={"mine": (images[:20], labels[:20])}, train_size=20)
     assert images.nbytes > 12e6
     experiment, nodes = Experiment(tasks, TRAINING.architecture, TRAINING.method), prefix_tree([("mine", "mine")], 0)
     there = execute(experiment, nodes, Store(folder / "there"), cluster=address)
@@ -185,8 +185,8 @@ def assert_own_data_travels(address, folder):
     assert files(Store(folder / "there")) == files(Store(folder / "here"))
 
 
-def test_a_scheduler_without_workers_is_waited_for_and_told_of_once(whole, tmp_path, monkeypatch):
-    monkeypatch.setattr(_pools, "PATIENCE", 0.2)
+def test_scheduler_without_workers_warns_once(whole, tmp_path, monkeypatch):
+    monkeypatch.setattr(_pools, "WORKER_CHECK_SECONDS", 0.2)
     nodes, store = prefix_tree(SEQUENCES, seed=0), Store(tmp_path / "runs")
     with ExitStack() as stack:
         address, _ = stack.enter_context(scheduler(tmp_path))
@@ -194,7 +194,7 @@ def test_a_scheduler_without_workers_is_waited_for_and_told_of_once(whole, tmp_p
 
         def help_out():
             wait_for(lambda: len(caught) > 0)
-            time.sleep(1)  # time to say it again
+            time.sleep(1)  # time for a second warning
             stack.enter_context(worker(address, tmp_path))
 
         helper = threading.Thread(target=help_out)
@@ -208,7 +208,7 @@ def test_a_scheduler_without_workers_is_waited_for_and_told_of_once(whole, tmp_p
 
 
 def report_error(address: str, victim: str = "") -> None:
-    """Print what happens; a second will do to find out that nobody answers. At half time end the victim, a process."""
+    """Print the error, with a timeout of a second; kill the process `victim` halfway."""
     real = distributed.Client
     distributed.Client = lambda address, **_: real(address, timeout="1s")
 
@@ -221,11 +221,11 @@ def report_error(address: str, victim: str = "") -> None:
         execute(TRAINING, NODES, Store("runs"), cluster=address, progress=progress)
     except (OSError, ValueError) as error:
         print(error, flush=True)
-    os._exit(0)  # a client that could not connect takes its time to go
+    os._exit(0)  # a client that could not connect exits slowly
 
 
 def reported(folder, *arguments):
-    """What `report_error` prints in a process of its own: a client without a scheduler leaves one in disorder."""
+    """What `report_error` prints in a separate process: a client without a scheduler leaves a broken event loop."""
     program = "import sys, test_cluster; test_cluster.report_error(*sys.argv[1:])"
     return subprocess.run(
         [sys.executable, "-c", program, *arguments],
@@ -233,15 +233,15 @@ def reported(folder, *arguments):
         cwd=folder,
         capture_output=True,
         text=True,
-        timeout=PATIENCE,
+        timeout=TIMEOUT,
         check=True,
     ).stdout
 
 
 @pytest.mark.parametrize("address", ["nonsense", "tcp://127.0.0.1:{}"])
-def test_an_address_without_a_scheduler(tmp_path, address):
+def test_address_without_a_scheduler_raises(tmp_path, address):
     with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))  # ours, and we do not listen
+        bound.bind(("127.0.0.1", 0))  # bound, but not listening
         address = address.format(bound.getsockname()[1])
         said = reported(tmp_path, address)
     assert address in said
@@ -249,11 +249,11 @@ def test_an_address_without_a_scheduler(tmp_path, address):
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_scheduler_that_is_lost_keeps_what_was_finished(whole, tmp_path):
+def test_lost_scheduler_keeps_finished_results(whole, tmp_path):
     with scheduler(tmp_path) as (address, process), worker(address, tmp_path):
         said = reported(tmp_path, address, str(process.pid))
     assert said == (
-        f"the Dask scheduler at {address} is lost; start it again, and the same command goes on where it was\n"
+        f"the connection to the Dask scheduler at {address} is lost; start it again, and the same command continues\n"
     )
     store = Store(tmp_path / "runs")
     assert len(NODES) / 2 <= len(list(store.entries())) < len(NODES)

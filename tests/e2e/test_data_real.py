@@ -1,4 +1,4 @@
-"""Real data: MNIST from wherever it can be had, into the cache of whoever runs this (12 MB, once per machine)."""
+"""Real data: MNIST is fetched into the cache (12 MB, once per machine), CIFAR-100 is tested if it is there."""
 
 import hashlib
 
@@ -8,7 +8,7 @@ import pytest
 from ebbing import data
 
 
-def test_mnist_is_mnist():
+def test_mnist_is_the_real_dataset():
     mnist = data.mnist()
     assert mnist.train_images.shape == (60000, 28, 28)
     assert mnist.test_images.shape == (10000, 28, 28)
@@ -19,7 +19,7 @@ def test_mnist_is_mnist():
     test = [980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009]
     assert np.bincount(mnist.train_labels).tolist() == train
     assert np.bincount(mnist.test_labels).tolist() == test
-    assert round(mnist.train_images.mean() / 255, 4) == 0.1307  # the constants that everyone normalizes with
+    assert round(mnist.train_images.mean() / 255, 4) == 0.1307  # the usual normalization constants
     assert round(mnist.train_images.std() / 255, 4) == 0.3081
     assert mnist.train_labels[:5].tolist() == [5, 0, 4, 1, 9]
 
@@ -33,8 +33,8 @@ def test_mnist_is_mnist():
     ]
 
 
-def test_cifar_is_cifar():
-    """Where it is in the cache; it is too large to be fetched for a test."""
+def test_cifar100_is_the_real_dataset():
+    """Only if it is in the cache: it is too large to be fetched for a test."""
     if data.status("cifar100")[0].state != "verified":
         pytest.skip("CIFAR-100 is not in the cache")
     cifar = data.cifar100()

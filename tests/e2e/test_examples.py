@@ -14,11 +14,11 @@ def test_protecting_a_model():
     assert not done.stderr
     lines = done.stdout.splitlines()[1:]
     rows = {line[:24].strip(): [float(number) for number in re.findall(r"[-+]?\d+\.\d+", line)] for line in lines}
-    assert list(rows) == ["fine-tuning", "fine-tuning, own heads", "GPM", "TRGP free", "a copy for each task"]
+    assert list(rows) == ["fine-tuning", "fine-tuning, task heads", "GPM", "TRGP free", "a copy for each task"]
     *_, plain, _ = rows["fine-tuning"]
     assert plain < -20  # so that there is something to protect from
     for name in ("GPM", "TRGP free", "a copy for each task"):
         *accuracies, average, transfer, _ = rows[name]
         assert abs(sum(accuracies) / 5 - average) < 0.1
-        assert average > rows["fine-tuning, own heads"][5] + 10
+        assert average > rows["fine-tuning, task heads"][5] + 10
         assert abs(transfer) < 2

@@ -74,7 +74,7 @@ def test_from_looking_to_cleaning(store, answer):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "results/runs: no such folder; runs are kept in results/runs, or where --out was"),
+        ((), "results/runs: no such folder; runs are kept in results/runs, or in runs/ of what --out named"),
         (("elsewhere", "--json"), "elsewhere: no such folder"),
         ((".", "--clean", "everything"), "clean='everything': give weights or all"),
     ],
@@ -86,7 +86,7 @@ def test_bad_input_ends_with_one_line_and_status_2(run, arguments, said):
     assert done.stderr.count("\n") == 1
 
 
-def test_damaged_entries_are_told_of_and_not_counted(store, run):
+def test_damaged_entries_are_named_and_not_counted(store, run):
     damaged = next(store.folder.rglob("*.json"))
     damaged.write_text("{")
     done = run("--json")

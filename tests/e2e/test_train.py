@@ -15,7 +15,7 @@ from ebbing.learn import Occurrence, preset
 from ebbing.learn.presets import stream_by_name
 
 COMMAND = Path(sys.executable).with_name("ebbing")
-SMALL = ("--stream", "smnist", "--tasks", "3", "--images", "600", "--epochs", "2")
+SMALL = ("--stream", "smnist", "--tasks", "3", "--train-images", "600", "--epochs", "2")
 ENVIRONMENT = {key: os.environ[key] for key in os.environ if key not in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TERM")}
 
 
@@ -40,7 +40,7 @@ def test_learn_look_and_ask_again(tmp_path):
     status, out, err = run(tmp_path, *SMALL, "--method", "trgp+")
     assert (status, err) == (0, "")  # quiet when not on a terminal
     assert "average accuracy ACC" in out
-    assert "3 of 3 tasks learned now" in out
+    assert "3 of 3 tasks trained now" in out
     kept = files(tmp_path)
 
     status, out, err = run(tmp_path, *SMALL, "--method", "trgp+", "--json")
@@ -48,7 +48,7 @@ def test_learn_look_and_ask_again(tmp_path):
     content = json.loads(out)
     matrix = np.array(content["accuracies"])
     assert content["schema"] == "ebbing.train/1"
-    assert content["trained"] == 0
+    assert content["num_trained"] == 0
     assert matrix.shape == (4, 3)
     assert content["average_accuracy"] == pytest.approx(matrix[-1].mean())
     assert content["backward_transfer"] == pytest.approx(np.mean([matrix[-1, i] - matrix[i + 1, i] for i in range(2)]))
@@ -71,10 +71,10 @@ def test_killed_and_started_again_it_ends_with_the_same_bytes(tmp_path):
     status, out, _ = run(interrupted, *SMALL, "--method", "trgp", "--json")
     assert status == 0
     assert {n: c for n, c in files(interrupted).items() if not n.endswith(".unfinished")} == files(whole)
-    assert json.loads(out)["trained"] <= 2
+    assert json.loads(out)["num_trained"] <= 2
 
 
-def test_who_interrupts_it_is_told_how_to_go_on(tmp_path):
+def test_an_interruption_says_how_to_continue(tmp_path):
     process = start(tmp_path, *SMALL, "--method", "gpm")
     while not list(tmp_path.glob("results/runs/??/*.json")):
         assert process.poll() is None
@@ -82,7 +82,7 @@ def test_who_interrupts_it_is_told_how_to_go_on(tmp_path):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate()
     assert (process.returncode, out) == (130, "")
-    assert err == "ebbing: interrupted; what is done is stored, and the same command goes on from there\n"
+    assert err == "ebbing: interrupted; finished work is stored, and the same command continues from there\n"
     status, out, _ = run(tmp_path, *SMALL, "--method", "gpm")
     assert status == 0
     assert "average accuracy ACC" in out
@@ -98,13 +98,13 @@ def test_memory_is_the_same_whether_or_not_the_learner_is_saved(tmp_path):
 
 
 @pytest.mark.parametrize("finished", [False, True], ids=["at once", "afterwards"])
-def test_the_learner_can_be_saved_and_taken_up_in_python(tmp_path, finished):
+def test_a_saved_learner_loads_in_python(tmp_path, finished):
     if finished:
         assert run(tmp_path, *SMALL, "--method", "trgp")[0] == 0
     status, out, _ = run(tmp_path, *SMALL, "--method", "trgp", "--save", "learner.safetensors", "--json")
     assert status == 0
     content = json.loads(out)
-    assert content["trained"] == (0 if finished else 3)
+    assert content["num_trained"] == (0 if finished else 3)
     experiment = preset(stream_by_name("smnist", tasks=3, train_images=600), "trgp", epochs=2)
     learner = experiment.method.start(experiment.architecture.build(5))  # type: ignore[attr-defined]
     learner.load(tmp_path / "learner.safetensors")
@@ -118,23 +118,23 @@ def test_the_learner_can_be_saved_and_taken_up_in_python(tmp_path, finished):
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (("--stream", "imagenet"), "stream 'imagenet': there is pmnist, rmnist, smnist, cifar100"),
-        (("--method", "adam"), "method 'adam': there is sgd, copies, gpm, trgp, trgp+, trgp-free"),
+        (("--stream", "imagenet"), "stream 'imagenet': give one of pmnist, rmnist, smnist, cifar100"),
+        (("--method", "adam"), "method 'adam': give one of fine-tuning, copies, gpm, trgp, trgp+, trgp-free"),
         (("--weights", "a,b"), "weights='a,b': give numbers separated by commas"),
-        (("--weights", "0.8,1.2"), "let them decrease"),
+        (("--weights", "0.8,1.2"), "give decreasing weights"),
         (("--tasks", "0"), "tasks=0"),
-        (("--images", "70000"), "MNIST has 60,000"),
+        (("--train-images", "70000"), "MNIST has 60,000"),
         (("--seed", "-1"), "seed=-1"),
-        (("--method", "gpm", "--as-published"), "only TRGP and TRGP+ depart"),
+        (("--method", "gpm", "--as-published"), "only trgp and trgp+ have a published variant"),
         (("--epochs", "0"), "epochs=0"),
         (
             ("--start-from", "latest"),
-            "start_from for method 'trgp+': only trgp-free has a choice of where a task begins",
+            "start_from for method 'trgp+': only trgp-free has a choice of the weights from which a task starts",
         ),
         (("--method", "trgp-free", "--start-from", "end"), "start_from='end': give one of shared, latest"),
     ],
 )
-def test_bad_settings_are_refused_in_one_line(tmp_path, arguments, complaint):
+def test_bad_settings_give_one_line(tmp_path, arguments, complaint):
     status, out, err = run(tmp_path, *arguments)
     assert (status, out) == (2, "")
     assert complaint in err

@@ -10,7 +10,7 @@ import pytest
 from ebbing import Problem
 
 COMMAND = [sys.executable, "-m", "ebbing"]
-FLAGS = ("--tasks", "orthogonal:8", "-n", "50", "-p", "100", "--noise", "0.3")
+FLAGS = ("--tasks", "orthogonal:8", "-n", "50", "-p", "100", "--sigma", "0.3")
 SIZES = ("-n", "50", "-p", "100")
 PROBLEM = Problem.orthogonal(T=8, n=50, p=100, sigma=0.3)
 ENVIRONMENT = {key: os.environ[key] for key in os.environ if key not in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TERM")}

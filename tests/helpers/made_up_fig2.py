@@ -1,4 +1,4 @@
-"""Figure 2 on made-up measurements: a result of which every number is given."""
+"""Made-up measurements for Figure 2, on which every verdict is known."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ AGREES = {
     "c": (0.20, 0.10, 0.21, 0.22, 0.23, 0.50),
     "d": (0.11, 0.10, 0.30, 0.31, 0.29, 0.32),
 }
-"""Forgetting along each panel's axis, as the paper has it."""
+"""Forgetting along the axis of each panel that agrees with the paper's conclusions."""
 
 
 def matrix(sequence, forgetting, generalization):
-    """An error matrix of given F_T and G_T."""
+    """Return an error matrix of given F_T and G_T."""
     T = len(sequence)
     errors = np.full((T + 1, T), 0.01)
     errors[T, :-1] += forgetting
@@ -25,13 +25,17 @@ def matrix(sequence, forgetting, generalization):
 
 
 def by_seed(values, seeds=3):
-    """Values that all seeds share but for a level of their own and a little noise."""
+    """Return values (seeds, places) that differ between seeds by a constant and a little noise."""
     noise = 1e-4 * np.random.default_rng(0).standard_normal((3, 6))
     return np.array(values) + 0.001 * np.arange(seeds)[:, None] + noise[:seeds, : len(values)]
 
 
 def made_up(changes=(), seeds=3, fits=()) -> Any:
-    """A result that agrees with every claim but for changes: (panel, setup) -> F_T by place, or by seed and place."""
+    """Return a result that agrees with every claim except for `changes`.
+
+    `changes` has F_T by place, or by seed and place, for each (panel, setup); `fits` has the training error for each
+    (sequence, seed, place).
+    """
     changes, fits = dict(changes), dict(fits)
     matrices, fitted = {}, {}
     for panel, setups in fig2.SETUPS.items():

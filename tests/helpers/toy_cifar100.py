@@ -1,4 +1,4 @@
-"""CIFAR-100 in small, in both of its forms: four classes, five images of each to train with and two to test with."""
+"""A toy CIFAR-100 in both formats: four classes, with five training and two test images each."""
 
 import dataclasses
 import hashlib
@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from ebbing import data
-from ebbing.data._cache import Collection
-from ebbing.data.cifar100 import CIFAR100, CifarFile
+from ebbing.data._cache import DatasetFiles
+from ebbing.data.cifar100 import CIFAR100, CifarFileSpec
 
 module = importlib.import_module("ebbing.data.cifar100")
 RNG = np.random.default_rng(0)
@@ -31,7 +31,7 @@ def md5(content):
 
 
 def npz(**replaced) -> bytes:
-    """The set as an .npz, with some arrays replaced (None: absent)."""
+    """The dataset as an .npz, with some arrays replaced (None: absent)."""
     arrays = {"x_train": X_TRAIN, "y_train": Y_TRAIN, "x_test": X_TEST, "y_test": Y_TEST} | replaced
     buffer = io.BytesIO()
     held: dict[str, Any] = {key: array for key, array in arrays.items() if array is not None}
@@ -40,7 +40,7 @@ def npz(**replaced) -> bytes:
 
 
 class Python2(pickle._Pickler):
-    """Writes as Python 2 and its NumPy did: text as bytes, truth as 0 or 1, `_reconstruct` in its old module."""
+    """Writes as Python 2 and its NumPy did: text as bytes, booleans as 0 or 1, `_reconstruct` in its old module."""
 
     dispatch: ClassVar[Any] = dict(pickle._Pickler.dispatch)  # type: ignore[attr-defined]
     write: Any
@@ -70,7 +70,7 @@ PICKLES = {"train": batch(X_TRAIN, Y_TRAIN), "test": batch(X_TEST, Y_TEST)}
 
 
 def archive(folder="cifar-100-python", **replaced: bytes | None) -> bytes:
-    """The set as the archive, with some of its pickles replaced (None: absent)."""
+    """The dataset as the archive, with some of its pickles replaced (None: absent)."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
         for name, content in ({"meta": b"never read"} | PICKLES | replaced).items():
@@ -83,31 +83,31 @@ def archive(folder="cifar-100-python", **replaced: bytes | None) -> bytes:
 
 NPZ, ARCHIVE = npz(), archive()
 SUMS = tuple(int(X_TRAIN[..., color].astype(int).sum()) for color in range(3))
-WANTED = CifarFile(
-    md5=md5(ARCHIVE), pickles=(md5(PICKLES["train"]), md5(PICKLES["test"])), classes=CLASSES, train=TRAIN, test=TEST
+SPEC = CifarFileSpec(
+    md5=md5(ARCHIVE), pickle_md5s=(md5(PICKLES["train"]), md5(PICKLES["test"])), classes=CLASSES, train=TRAIN, test=TEST
 )
-WANTED = dataclasses.replace(WANTED, sums=SUMS)  # type: ignore[arg-type]
+SPEC = dataclasses.replace(SPEC, color_sums=SUMS)  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
-    """Where the small set is cached; `ebbing.data` takes it for CIFAR-100."""
+    """The cache folder of the toy dataset, which replaces CIFAR-100 in `ebbing.data`."""
     monkeypatch.setenv("EBBING_DATA", str(tmp_path / "cache"))
     monkeypatch.delenv("EBBING_CIFAR100", raising=False)
     use(monkeypatch)
     return tmp_path / "cache" / "cifar100"
 
 
-def use(monkeypatch, *mirrors: str, wanted: CifarFile = WANTED) -> Collection:
+def use(monkeypatch, *mirrors: str, wanted: CifarFileSpec = SPEC) -> DatasetFiles:
     small = dataclasses.replace(CIFAR100, files=(wanted,), mirrors=mirrors)
     monkeypatch.setattr(module, "CIFAR100", small)
-    monkeypatch.setitem(data.COLLECTIONS, "cifar100", small)
+    monkeypatch.setitem(data.DATASETS, "cifar100", small)
     return small
 
 
 @pytest.fixture
 def given(tmp_path):
-    """A function that writes a file for users to name."""
+    """A function that writes a file for `cifar100(file)`."""
 
     def given(content: bytes, name="given") -> Path:
         (tmp_path / name).write_bytes(content)

@@ -1,4 +1,4 @@
-"""MNIST in small, and places to have it from.
+"""A toy MNIST and its sources.
 
 No test needs a network: mirrors are folders (file: addresses) or a server in the test's process.
 """
@@ -10,8 +10,8 @@ import struct
 import numpy as np
 import pytest
 
-from ebbing.data._cache import Collection
-from ebbing.data._sources import Carrier
+from ebbing.data._cache import DatasetFiles
+from ebbing.data._sources import PackageSource
 from ebbing.data.mnist import idx_file
 
 RNG = np.random.default_rng(0)
@@ -38,29 +38,29 @@ def md5(content):
     return hashlib.md5(content).hexdigest()
 
 
-FILES = tuple(idx_file(name, SHAPES[name], md5=md5(CONTENTS[name]), packed_md5=md5(PACKED[name])) for name in CONTENTS)
+FILES = tuple(idx_file(name, SHAPES[name], md5=md5(CONTENTS[name]), gzip_md5=md5(PACKED[name])) for name in CONTENTS)
 
 
-def collection(*mirrors: str, carriers: tuple[Carrier, ...] = ()) -> Collection:
-    return Collection("small", FILES, mirrors, carriers)
+def collection(*mirrors: str, packages: tuple[PackageSource, ...] = ()) -> DatasetFiles:
+    return DatasetFiles("small", FILES, mirrors, packages)
 
 
 @pytest.fixture(autouse=True)
 def place(tmp_path, monkeypatch):
-    """Where the small collection is cached."""
+    """The cache folder of the toy dataset."""
     monkeypatch.setenv("EBBING_DATA", str(tmp_path / "cache"))
     return tmp_path / "cache" / "small"
 
 
 @pytest.fixture
 def mirror(tmp_path):
-    """A function that makes a mirror, with some of its packed files replaced (None: absent)."""
+    """A function that makes a mirror, with some of its .gz files replaced (None: absent)."""
 
     def mirror(name="mirror", **replaced: bytes | None) -> str:
         (tmp_path / name).mkdir()
-        for file, encode_json in (PACKED | {key.replace("_", "-"): value for key, value in replaced.items()}).items():
-            if encode_json is not None:
-                (tmp_path / name / f"{file}.gz").write_bytes(encode_json)
+        for file, packed in (PACKED | {key.replace("_", "-"): value for key, value in replaced.items()}).items():
+            if packed is not None:
+                (tmp_path / name / f"{file}.gz").write_bytes(packed)
         return f"{(tmp_path / name).as_uri()}/"
 
     return mirror

@@ -1,4 +1,4 @@
-"""A small tree to execute: its tasks, an uninterrupted run of it, and the files of its store."""
+"""A small prefix tree: its tasks, an uninterrupted run of it, and the files of its store."""
 
 import os
 import signal
@@ -15,9 +15,9 @@ from ebbing.runs import Store, _pools, execute
 
 @dataclass(frozen=True)
 class Toy:
-    """Twenty random images with random labels per lesson; one task ends the process that learns it."""
+    """Twenty random images with random labels per occurrence; one task kills the process that learns it."""
 
-    identity: str = "toy"
+    fingerprint: str = "toy"
 
     def load(self, occurrence: Occurrence, seed: int) -> TaskData:
         if occurrence.task == "deadly" and os.environ.get("DEADLY"):
@@ -45,10 +45,10 @@ def files(store):
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
-    """An uninterrupted run in this process: its store, errors and fits."""
+    """An uninterrupted run in this process: its store, test errors and training errors."""
     store = Store(tmp_path_factory.mktemp("whole"))
-    errors, fits = execute(TRAINING, NODES, store)
-    return store, errors, fits
+    errors, training_errors = execute(TRAINING, NODES, store)
+    return store, errors, training_errors
 
 
 @pytest.fixture
@@ -58,7 +58,7 @@ def store(tmp_path):
 
 @pytest.fixture
 def trained(monkeypatch):
-    """The nodes that are trained in this process, as they come: (seed, lessons)."""
+    """The nodes that are trained in this process, in order: (seed, occurrences)."""
     done, train = [], _pools.train_node
 
     def noting(experiment, node, *more, **settings):
@@ -76,7 +76,7 @@ def entry_file(store, seed, *tasks, suffix="json"):
 
 
 def copied(whole, store):
-    """The finished run, to be damaged."""
+    """A copy of the finished run."""
     for name, content in files(whole[0]).items():
         (store.folder / name).parent.mkdir(parents=True, exist_ok=True)
         (store.folder / name).write_bytes(content)

@@ -1,4 +1,4 @@
-"""A store with made-up entries: their content, their files, and a folder that nobody may write to."""
+"""A store with made-up entries: their content, their files, and a read-only folder."""
 
 import os
 import shutil
@@ -40,7 +40,7 @@ def weights_file(store, key=KEY):
 
 @contextmanager
 def ordinary_user():
-    """Permissions do not bind root; become nobody for a moment."""
+    """Act as another user if the user is root, to whom permissions do not apply."""
     if os.geteuid() != 0:
         yield
         return
@@ -53,7 +53,7 @@ def ordinary_user():
 
 @pytest.fixture
 def locked():
-    """A folder that everyone may read and nobody may write to."""
+    """A folder that everyone can read and nobody can write to."""
     folder = Path(tempfile.mkdtemp())
     store = Store(folder)
     put(store)

@@ -1,4 +1,4 @@
-"""Small learners for the tests: networks, data and methods."""
+"""Small networks, data, methods and tasks for the tests."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ from ebbing.learn import (
     prefix_tree,
 )
 from ebbing.learn.methods import Gpm, Trgp, TrgpFree, TrgpPlus
-from ebbing.learn.projection.method import Threshold
+from ebbing.learn.projection import Threshold
 from ebbing.learn.training.schedule import Schedule
 
 SIZE, CLASSES = 30, 3
@@ -39,17 +39,17 @@ IDS = ["gpm", "trgp", "trgp+", "as published", "free"]
 
 
 def data(seed, rows=24, size=SIZE, dtype=torch.float32):
-    """Inputs around one center for each class."""
+    """Return inputs around one center for each class, and labels."""
     generator = torch.Generator().manual_seed(seed)
     labels = torch.randint(0, CLASSES, (rows,), generator=generator)
     centers = torch.randn(CLASSES, size, generator=generator)
     return (centers[labels] + 0.3 * torch.randn(rows, size, generator=generator)).to(dtype), labels
 
 
-def perceptron(seed=0, dtype=torch.float32, norm=None, drop=0.0) -> nn.Sequential:
+def perceptron(seed=0, dtype=torch.float32, norm=None, dropout=0.0) -> nn.Sequential:
     torch.manual_seed(seed)
     norm = nn.Identity() if norm is None else norm
-    hidden = [nn.Linear(SIZE, 16), norm, nn.ReLU(), nn.Dropout(drop)]
+    hidden = [nn.Linear(SIZE, 16), norm, nn.ReLU(), nn.Dropout(dropout)]
     return nn.Sequential(*hidden, nn.Linear(16, 12, bias=False), nn.ReLU(), nn.Linear(12, CLASSES)).to(dtype)
 
 
@@ -77,7 +77,7 @@ def assert_same(state, other):
         assert torch.equal(value, other[name]), name
 
 
-def taught(method, network, tasks=3, make=data, **options):
+def trained_learner(method, network, tasks=3, make=data, **options):
     learner = method.start(network)
     for task in range(tasks):
         learner.learn(f"task {task}", make(task, **options))
@@ -89,13 +89,13 @@ def taught(method, network, tasks=3, make=data, **options):
 
 @dataclass(frozen=True)
 class ToyTasks:
-    """A user's own tasks: random images, half of them brighter in a corner that depends on the task."""
+    """User-defined tasks: random images, half of them brighter in a corner that depends on the task."""
 
     images: int = 20
     data: str = "toy"
 
     @property
-    def identity(self) -> str:
+    def fingerprint(self) -> str:
         return self.data
 
     def load(self, occurrence: Occurrence, seed: int) -> TaskData:
@@ -112,9 +112,9 @@ class ToyTasks:
 
 @dataclass(frozen=True)
 class Points:
-    """A user's own tasks without images: random points, made from tensors."""
+    """User-defined tasks without images: random points."""
 
-    identity: str = "points"
+    fingerprint: str = "points"
 
     def load(self, occurrence: Occurrence, seed: int) -> TaskData:
         random = torch.Generator().manual_seed(seed + sum(occurrence.task.encode()) + 1000 * occurrence.index)

@@ -11,16 +11,21 @@ from ebbing.theory import _rates
 
 
 @pytest.mark.parametrize("name", claims.CLAIMS)
-def test_claim(name):
+def test_claim_holds(name):
     verdict = claims.check(name)
     assert verdict.holds, verdict.result
 
 
-def test_every_claim_says_where_it_stands_and_what_was_run():
+def test_every_verdict_has_a_source_and_a_procedure():
     for verdict in claims.run(claims.Config(problems=5, runs=500)).verdicts:
-        assert verdict.where
-        assert verdict.ran
-        assert "{" not in verdict.ran
+        assert verdict.source
+        assert verdict.procedure
+        assert "{" not in verdict.procedure
+
+
+def test_unknown_claim_raises_an_error():
+    with pytest.raises(ValueError, match="name='lemma_9': there is no such claim; give one of lemma_1, lemma_2"):
+        claims.check("lemma_9")
 
 
 # ---------------------------------------------------------------- a wrong formula must fail
@@ -96,6 +101,6 @@ def ignored_missing_features(monkeypatch):
         ("slope_signs", wrong_slope),
     ],
 )
-def test_a_wrong_formula_is_refused(name, break_it, monkeypatch):
+def test_claim_fails_with_a_wrong_formula(name, break_it, monkeypatch):
     break_it(monkeypatch)
     assert not claims.check(name).holds

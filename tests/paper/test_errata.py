@@ -1,4 +1,4 @@
-"""The paper's errata, numbered as in docs/theory.md: what is printed fails, what replaces it holds."""
+"""The paper's errata, numbered as in docs/theory/errata.md: what is printed fails, what replaces it holds."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from ebbing.paper.order_tables import TWO_CATEGORIES
-from ebbing.paper.proofs.categories import orders
-from ebbing.paper.proofs.one_versus_many import best_places, generalization_places
-from ebbing.paper.proofs.polynomials import difference, sign_at
+from ebbing.paper.proofs import best_places, difference, enumerate_orders, generalization_places
+from ebbing.paper.proofs.polynomials import sign_at
 from ebbing.problem import Problem
 from ebbing.simulation import simulate, solve_task
 from ebbing.theory import (
@@ -112,7 +111,7 @@ def test_erratum_9_negative_forgetting_is_an_equivalence():
 
 
 def test_erratum_10_nine_other_orders():
-    assert len(set(orders((3, 3))) - {"ABABAB"}) == 9
+    assert len(set(enumerate_orders((3, 3))) - {"ABABAB"}) == 9
     assert len(TWO_CATEGORIES) == 10
     assert TWO_CATEGORIES[0][0] == "ABABAB"
 
@@ -125,8 +124,8 @@ def test_erratum_11_equal_counts_are_needed():
         pairs = [(i, j) for j in range(T) for i in range(j) if order[i] != order[j]]
         return round(sum(r ** (T - 1 - i) + r ** (T - 1 - j) for i, j in pairs), 12)
 
-    assert len({linear(order) for order in orders((2, 2))}) == 1
-    assert len({linear(order) for order in orders((3, 1))}) > 1
+    assert len({linear(order) for order in enumerate_orders((2, 2))}) == 1
+    assert len({linear(order) for order in enumerate_orders((3, 1))}) > 1
 
 
 def test_erratum_12_monotone_place():

@@ -10,10 +10,20 @@ from fractions import Fraction
 
 import pytest
 
-from ebbing.paper import order_tables
-from ebbing.paper.proofs import categories, one_versus_many
-from ebbing.paper.proofs.categories import best_orders, orders, prove_alternating
-from ebbing.paper.proofs.polynomials import Poly, difference, forgetting_polynomial, prove_positive, signs, subtract
+from ebbing.paper import order_report, order_tables
+from ebbing.paper.proofs import (
+    Poly,
+    best_orders,
+    count_orders,
+    difference,
+    enumerate_orders,
+    forgetting_polynomial,
+    one_versus_many,
+    prove_alternating,
+    prove_positive,
+    sign_pattern,
+)
+from ebbing.paper.proofs.polynomials import subtract, to_text
 
 RATIOS = [Fraction(1, 50), Fraction(1, 7), Fraction(1, 3), Fraction(3, 5), Fraction(7, 9), Fraction(19, 20)]
 
@@ -43,7 +53,7 @@ def result() -> order_tables.Result:
 # --- the two tables -----------------------------------------------------------------------------------------------
 
 
-def check_row(row: order_tables.Row, reference: str) -> None:
+def check_row(row: order_tables.TableRow, reference: str) -> None:
     assert row.equal, (row.text, row.printed)
     assert row.text == row.printed.replace(r"\left", "").replace(r"\right", "").replace("{", "").replace("}", "")
     assert row.verdict == ("zero" if row.index == 1 else "positive")
@@ -53,29 +63,29 @@ def check_row(row: order_tables.Row, reference: str) -> None:
 
 
 @pytest.mark.parametrize("index", range(1, 11))
-def test_table_validate_2_groups_6_row(result, index):
+def test_row_of_table_validate_2_groups_6(result, index):
     check_row(result.two[index - 1], "ABABAB")
 
 
 @pytest.mark.parametrize("index", range(1, 16))
-def test_table_validate_3_groups_6_row(result, index):
+def test_row_of_table_validate_3_groups_6(result, index):
     check_row(result.three[index - 1], "ABCABC")
 
 
 @pytest.mark.parametrize(("name", "counts"), [("two", (3, 3)), ("three", (2, 2, 2))])
-def test_tables_list_every_effective_order_once(result, name, counts):
+def test_tables_list_every_order_once(result, name, counts):
     listed = [row.order for row in getattr(result, name)]
-    assert sorted(listed) == list(orders(counts))
+    assert sorted(listed) == list(enumerate_orders(counts))
 
 
-def test_a_wrong_printed_row_is_reported():
+def test_table_reports_a_wrong_printed_row():
     order, printed = order_tables.TWO_CATEGORIES[5]
     wrong = (order_tables.TWO_CATEGORIES[0], (order, printed.replace("+2r^{2}", "-2r^{2}")))
     assert [row.equal for row in order_tables._table(wrong)] == [True, False]
 
 
 @pytest.mark.parametrize("power", [1, 2, 3, 4, 5])
-def test_row_6_with_a_changed_sign_is_refused(power):
+def test_row_6_with_a_changed_sign_is_not_positive(power):
     p = list(difference("ABBABA", "ABABAB"))
     p[power] = -p[power]
     proof = prove_positive(tuple(p))
@@ -85,8 +95,8 @@ def test_row_6_with_a_changed_sign_is_refused(power):
         assert value(tuple(p), Fraction(x)) < 0
 
 
-def test_the_blocked_order_is_refused_as_optimal():
-    proofs = [prove_positive(difference(o, "AAABBB")) for o in orders((3, 3)) if o != "AAABBB"]
+def test_blocked_order_is_never_optimal():
+    proofs = [prove_positive(difference(o, "AAABBB")) for o in enumerate_orders((3, 3)) if o != "AAABBB"]
     assert all(proof.verdict == "negative somewhere" for proof in proofs)  # it is in fact the worst
     assert all(proof.negative == ((None, None),) for proof in proofs)
 
@@ -123,7 +133,7 @@ EQUAL = [(4, 4), (5, 5), (6, 6), (7, 7), (3, 3, 3), (4, 4, 4), (2,) * 4, (3,) * 
 @pytest.mark.parametrize("counts", EQUAL, ids=str)
 def test_alternating_is_the_only_optimum_for_equal_counts(counts):
     proof = prove_alternating(counts)
-    assert proof.orders == categories.number_of_orders(counts)
+    assert proof.orders == count_orders(counts)
     assert sum(proof.methods.values()) == proof.distinct
     assert proof.proved
     assert proof.unique
@@ -133,7 +143,7 @@ def test_alternating_is_the_only_optimum_for_equal_counts(counts):
 def test_equal_counts_by_sturm_alone(counts):
     rows = list(prove_alternating(counts).rows())
     for row in rows:
-        assert not row.polynomial or signs(row.polynomial) == ((), (1,))
+        assert not row.polynomial or sign_pattern(row.polynomial) == ((), (1,))
     assert sum(not row.polynomial for row in rows) == 1
 
 
@@ -145,7 +155,7 @@ def cheapest(u: tuple[Fraction, ...], steps: int, r: Fraction) -> Fraction:
     return min(r * u[s] + cheapest(after[s], steps - 1, r) for s in range(len(u)))
 
 
-def test_theorem_equal_counts_claim_smallest_coordinate_is_strictly_best():
+def test_theorem_equal_counts_smallest_coordinate_is_best():
     rng = random.Random(0)
     for _ in range(60):
         c, steps = rng.choice([(2, 7), (3, 5), (4, 4)])
@@ -158,7 +168,7 @@ def test_theorem_equal_counts_claim_smallest_coordinate_is_strictly_best():
 
 
 @pytest.mark.parametrize(("c", "T"), [(2, 7), (2, 8), (3, 7), (4, 6)])
-def test_theorem_equal_counts_alternating_is_best_over_all_sequences(c, T):
+def test_theorem_equal_counts_alternating_beats_all_sequences(c, T):
     letters = "ABCD"[:c]
     alternating = (letters * T)[:T]
 
@@ -202,7 +212,7 @@ def test_proposition_order1_best_place_equals_brute_force(T):
 
 
 @pytest.mark.parametrize("T", range(4, 12))
-def test_proposition_order1_breakpoints_equal_the_envelope_of_all_orders(T):
+def test_proposition_order1_breakpoints_equal_the_envelope(T):
     pieces = best_orders((1, T - 1))
     changes = one_versus_many.breakpoints(T)
     assert [piece.orders for piece in reversed(pieces)] == [(special(T, i),) for i in range(2, T // 2 + 1)]
@@ -215,14 +225,19 @@ def test_proposition_order1_known_breakpoints():
     assert [str(x) for x in one_versus_many.breakpoints(6)] == ["1/3"]
     assert [round(float(x), 2) for x in one_versus_many.breakpoints(8)] == [0.78, 0.2]
     assert [round(float(x), 3) for x in one_versus_many.breakpoints(10)] == [0.897, 0.672, 0.143]
-    assert [one_versus_many.proposition1(T).places for T in (4, 5, 7, 12)] == [(2,), (2,), (2, 3), (2, 3, 4, 5, 6)]
+    assert [one_versus_many.check_proposition_order1(T).places for T in (4, 5, 7, 12)] == [
+        (2,),
+        (2,),
+        (2, 3),
+        (2, 3, 4, 5, 6),
+    ]
     assert all(str(one_versus_many.breakpoints(T)[-1]) == f"1/{T - 3}" for T in range(6, 20, 2))
 
 
 @pytest.mark.parametrize("T", [2, 3])
 def test_proposition_order1_range_is_empty_below_T4(T):
     assert one_versus_many.closed_form(T, 1) == one_versus_many.closed_form(T, 2)  # a tie at every r
-    assert not one_versus_many.proposition1(T).every_place
+    assert not one_versus_many.check_proposition_order1(T).every_place
 
 
 def test_erratum_alpha_of_proposition_order1():
@@ -246,15 +261,15 @@ def test_special_case_I_optimal_orders_for_F_and_G_differ(T):
     for r in RATIOS:
         G2 = [r ** (T - i) * (T - 1) + sum(r ** (T - k) for k in range(1, T + 1) if k != i) for i in range(1, T + 1)]
         assert min(range(T), key=G2.__getitem__) == 0
-    assert one_versus_many.proposition1(T).differs
+    assert one_versus_many.check_proposition_order1(T).differs
 
 
 def test_special_case_I_does_not_differ_for_three_tasks():
-    assert not one_versus_many.proposition1(3).differs
+    assert not one_versus_many.check_proposition_order1(3).differs
 
 
-def test_special_cases_II_and_III_every_order_has_the_same_G(result):
-    assert next(s for s in result.statements if "agree" in s.name).holds
+def test_special_cases_II_and_III_have_one_G(result):
+    assert next(s for s in result.statements if s.name.startswith("Special cases II and III")).holds
 
 
 # --- unequal counts -----------------------------------------------------------------------------------------------
@@ -264,7 +279,7 @@ def test_special_cases_II_and_III_every_order_has_the_same_G(result):
     "counts", [(2, 3), (2, 4), (3, 4), (1, 2, 3), (2, 6), (1, 1, 3), (1, 1, 5), (1, 2, 5), (2, 2, 3)], ids=str
 )
 def test_unequal_counts_best_orders_equal_brute_force(counts):
-    listed = list(orders(counts))
+    listed = list(enumerate_orders(counts))
     for piece in best_orders(counts):
         lo, hi = piece.left.hi if piece.left else Fraction(0), piece.right.lo if piece.right else Fraction(1)
         for k in (1, 5, 9):
@@ -286,42 +301,42 @@ def test_unequal_counts_counterexamples():
 # --- the module of the tables -------------------------------------------------------------------------------------
 
 
-def test_statements(result):
+def test_only_the_known_statements_fail(result):
     fails = {s.name for s in result.statements if not s.holds}
     assert len(fails) == 4
     assert all("T = 2, 3" in name or "besides" in name or "unequal counts" in name for name in fails)
 
 
-def test_renderings_agree(result):
+def test_json_csv_and_text_agree(result):
     data, sheets, page = (
-        json.loads(order_tables.to_json(result)),
-        order_tables.to_csv(result),
-        order_tables.to_text(result),
+        json.loads(order_report.to_json(result)),
+        order_report.to_csv(result),
+        order_report.to_text(result),
     )
-    for name in order_tables.TABLES:
+    for name in order_report.TABLES:
         rows = list(csv.DictReader(io.StringIO(sheets[name])))
         assert len(rows) == len(getattr(result, name)) == len(data[name])
-        assert order_tables.TABLES[name] in page
+        assert order_report.TABLES[name] in page
     assert "r(1-2r+2r^2-2r^3+r^4)" in page
-    assert order_tables.to_json(result) == order_tables.to_json(order_tables.run())
+    assert order_report.to_json(result) == order_report.to_json(order_tables.run())
 
 
 @pytest.mark.parametrize(
     ("p", "shown"), [((), "0"), ((0, 1), "r"), ((0, 0, -3), "-3r^2"), ((1,), "1"), ((-1, 1), "-1+r")]
 )
 def test_text_of_small_polynomials(p, shown):
-    assert order_tables.text(p) == shown
+    assert to_text(p) == shown
 
 
-def test_settings_are_checked():
-    with pytest.raises(ValueError, match="special_up_to=3"):
-        order_tables.Config(special_up_to=3)
+def test_config_raises_an_error_for_bad_sizes():
+    with pytest.raises(ValueError, match="max_tasks_special=3"):
+        order_tables.Config(max_tasks_special=3)
     with pytest.raises(ValueError, match="30 tasks"):
-        order_tables.Config(equal_up_to=40)
+        order_tables.Config(max_tasks_equal=40)
 
 
 @pytest.mark.parametrize(("T", "r"), [(6, 0), (6, 1), (6, 1.5)])
-def test_bad_ratio_is_refused(T, r):
+def test_best_places_raises_an_error_for_a_bad_ratio(T, r):
     with pytest.raises(ValueError, match="r=") as error:
         one_versus_many.best_places(T, r)
     assert "between 0 and 1" in str(error.value)

@@ -18,11 +18,13 @@ ORDER = (
     "_validate",
     "_versions",
     "_files",
+    "_tables",
     "problem",
     "metrics",
     "theory._rates",
     "theory._recursion",
     "theory._covariance",
+    "theory._description",
     "theory.expectation",
     "theory.grid",
     "theory.closed_form",
@@ -40,7 +42,6 @@ ORDER = (
     "paper",
     "plot",
     "report",
-    "printing",
     "_progress",
     "__init__",  # the public face
     "cli",
@@ -50,7 +51,7 @@ ORDER = (
 PRESENTATION = ("plot", "report")
 """How results show themselves: `result.plot()` loads these when it is called, so functions anywhere may import them."""
 
-HEAVY = ("torch", "matplotlib", "sympy", "numba", "dash", "dask", "scipy", "pydantic", "rich", "typer")
+HEAVY = ("torch", "matplotlib", "pandas", "sympy", "numba", "dash", "dask", "scipy", "pydantic", "rich", "typer")
 
 
 def sources() -> dict[str, str]:
@@ -141,7 +142,7 @@ def test_all_sources_are_seen():
     names = set(sources())
     assert {"__init__", "problem", "theory", "theory._rates", "simulation", "cli"} <= names
     assert imports("simulation", sources()["simulation"], names) >= {"simulation.exact_law", "simulation.textbook"}
-    assert "io.problems" in imports("cli.flags", sources()["cli.flags"], names)  # a lazy import
+    assert "io.problems" in imports("cli.options", sources()["cli.options"], names)  # a lazy import
 
 
 @pytest.mark.parametrize(
@@ -161,7 +162,7 @@ def test_all_sources_are_seen():
         ),
         ("theory._rates", "from .grid import ExpectationGrid", "ebbing.theory._rates imports ebbing.theory.grid"),
         ("theory._rates", "from ebbing.theory import expect", "ebbing.theory._rates imports ebbing.theory"),
-        ("simulation", "from ebbing.printing import to_json", "ebbing.simulation imports ebbing.printing"),
+        ("simulation", "from ebbing.report import page", "ebbing.simulation imports ebbing.report"),
         ("helpers", "", "ebbing.helpers has no place in ORDER"),
         ("paper.fig1", "from ebbing.paper._output import x\nimport ebbing.cli", "ebbing.paper.fig1 imports ebbing.cli"),
     ],
@@ -175,7 +176,7 @@ def test_breaches_are_found(name, text, complaint):
         "theory._rates",
         "theory.grid",
         "simulation",
-        "printing",
+        "report",
         "cli",
     )
     clean: dict[str, str] = dict.fromkeys((*names, "paper", "paper.fig1", "paper._output"), "import numpy")
@@ -213,7 +214,9 @@ def test_theory_and_simulation_stay_light_in_use():
     statement = (
         "import ebbing\ne = ebbing.Problem.orthogonal(T=3, n=5, p=20, sigma=0.3)\nebbing.expect(e).forgetting_std"
     )
-    assert loaded_by(f"{statement}\nebbing.simulate(e, 10).forgetting\nebbing.expect_grid(e, p=[20, 30])") == []
+    assert loaded_by(f"{statement}\nebbing.simulate(e, 10).summary()\nebbing.expect_grid(e, p=[20, 30])") == []
+    assert loaded_by(f"{statement}\nebbing.expect(e).summary()\nebbing.expect(e).to_html()") == []
+    assert loaded_by("import ebbing\nebbing.metrics.summary([[0.5]], kind='error').summary()") == []
 
 
 def test_everything_public_can_be_had():
@@ -234,3 +237,17 @@ def test_nothing_is_left_to_do():
 
 def test_no_drawer_for_everything():
     assert not [name for name in sources() if name.split(".")[-1] in ("utils", "util", "helpers", "misc", "common")]
+
+
+TESTS = Path(__file__).parents[1]
+
+
+def test_unit_tests_mirror_the_package():
+    folders = {file.parent.relative_to(TESTS / "unit") for file in (TESTS / "unit").rglob("test_*.py")}
+    assert [str(folder) for folder in folders if not (PACKAGE / folder / "__init__.py").exists()] == []
+
+
+def test_names_of_tests_have_sixty_characters_at_most():
+    found = [name for file in TESTS.rglob("test_*.py") for name in re.findall(r"def (test_\w+)", file.read_text())]
+    assert len(found) > 1000
+    assert [name for name in found if len(name) > 60] == []

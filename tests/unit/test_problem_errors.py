@@ -1,13 +1,13 @@
-"""What a problem refuses and in which words, and what rounding it forgives."""
+"""The errors of a problem with their messages, and the rounding it allows."""
 
 import numpy as np
 import pytest
 from problems import EYE, GOOD, build, vectors
 
-from ebbing._validate import count, numbers
+from ebbing._validate import check_array, check_count
 from ebbing.problem import Problem
 
-# ---------------------------------------------------------------- what is refused
+# ---------------------------------------------------------------- errors
 
 
 BAD = [
@@ -73,7 +73,7 @@ BAD = [
     ({"sigma": [[0.1, 0.2]]}, r"sigma has shape \(1, 2\); give one value"),
     ({"unmodeled": [1, 2, 3]}, r"unmodeled has shape \(3,\); give one value"),
     ({"names": ["a"]}, "1 names for 2 tasks; give one per task"),
-    ({"names": ["a", "a"]}, "names must differ, but 'a' is there more than once"),
+    ({"names": ["a", "a"]}, "names must differ, but 'a' occurs more than once"),
     # gaps
     ({"gaps": [[0, 3], [3, 0]]}, "gaps differ from gram.*leave gaps out"),
     ({"gaps": [[0]]}, "gaps differ from gram"),
@@ -84,7 +84,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("changes", "message"), BAD, ids=[str(case[0])[:60] for case in BAD])
-def test_refused(changes, message):
+def test_invalid_arguments_raise(changes, message):
     with pytest.raises(ValueError, match=message):
         build(**changes)
 
@@ -136,7 +136,7 @@ REFUSED_BY_CONSTRUCTORS = [
 
 
 @pytest.mark.parametrize(("make", "message"), REFUSED_BY_CONSTRUCTORS, ids=[c[1] for c in REFUSED_BY_CONSTRUCTORS])
-def test_constructors_refuse(make, message):
+def test_constructors_check_their_arguments(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -180,10 +180,10 @@ def test_rank_may_equal_p():
 
 def test_count_says_what_it_got():
     with pytest.raises(ValueError, match=r"runs='x': give a whole number >= 1"):
-        count("runs", "x")
-    assert count("runs", np.int64(7)) == 7
+        check_count("runs", "x")
+    assert check_count("runs", np.int64(7)) == 7
 
 
 def test_numbers_says_where():
     with pytest.raises(ValueError, match=r"W\[1, 2\] = nan"):
-        numbers("W", [[1, 2, 3], [4, 5, np.nan]])
+        check_array("W", [[1, 2, 3], [4, 5, np.nan]])

@@ -17,11 +17,16 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Forgetting in continual learning: what to expect, and what to do about it.",
+    help="""Understand and control forgetting in continual learning.
+
+    expect, simulate and order study linear tasks; metrics reads any matrix of errors or accuracies; train, runs and
+    data are about networks; reproduce repeats the experiments of Lin et al. (2023).
+
+    Example: ebbing order --tasks categories:AABB -n 50 -p 100""",
 )
 
 for command in (
-    linear.predict,
+    linear.expect,
     linear.simulate,
     linear.order,
     linear.metrics,
@@ -41,9 +46,9 @@ def _version(version: Annotated[bool, typer.Option("--version", help="Print the 
 
 
 def main() -> None:
-    """Bad input ends with one line on standard error and status 2, never with a traceback."""
+    """Run the command; bad input ends with one line on standard error and status 2, never with a traceback."""
     try:
-        app()
+        app(prog_name="ebbing")
     except ValueError as error:
         _fail(str(error), status=2)
     except MemoryError:

@@ -7,100 +7,160 @@ from typing import Annotated
 
 import typer
 
-from ebbing import expect
-from ebbing.cli.flags import AsJson, Noise, Parameters, ProblemFile, Samples, Tasks, Unmodeled, problem_of
+from ebbing.cli.options import (
+    AsJson,
+    Distances,
+    Gram,
+    Parameters,
+    ProblemFile,
+    Samples,
+    Seed,
+    Sigma,
+    Tasks,
+    Unmodeled,
+    Vectors,
+    load_problem,
+)
+from ebbing.cli.parsing import parse_objective, parse_whole
 
 
-def predict(
+def expect(
     file: ProblemFile = None,
     *,
     tasks: Tasks = None,
+    gram: Gram = None,
+    vectors: Vectors = None,
+    distances: Distances = None,
     n: Samples = None,
     p: Parameters = None,
-    noise: Noise = None,
+    sigma: Sigma = None,
     unmodeled: Unmodeled = None,
     as_json: AsJson = False,
 ) -> None:
-    """Expected forgetting and generalization error, exactly.
+    """Compute the exact expected forgetting and generalization error.
 
-    Example: ebbing predict --tasks orthogonal:8 -n 50 -p 100 --noise 0.3
+    Example: ebbing expect --tasks orthogonal:8 -n 50 -p 100 --sigma 0.3
     """
-    from ebbing.printing import console, to_json
-    from ebbing.printing.linear import expectation_json, print_expectation
+    import ebbing
+    from ebbing.cli._console import print_result
+    from ebbing.io.schema import expectation_json, to_json
 
-    expectation = expect(problem_of(file, tasks, n=n, p=p, sigma=noise, unmodeled=unmodeled))
+    problem = load_problem(
+        "expect",
+        file,
+        tasks=tasks,
+        gram=gram,
+        vectors=vectors,
+        distances=distances,
+        n=n,
+        p=p,
+        sigma=sigma,
+        unmodeled=unmodeled,
+    )
+    expectation = ebbing.expect(problem)
     if as_json:
-        print(to_json("predict", expectation_json(expectation)))
+        print(to_json("expect", expectation_json(expectation)))
     else:
-        print_expectation(expectation, console())
+        print_result(expectation)
 
 
 def simulate(
     file: ProblemFile = None,
     *,
     tasks: Tasks = None,
+    gram: Gram = None,
+    vectors: Vectors = None,
+    distances: Distances = None,
     n: Samples = None,
     p: Parameters = None,
-    noise: Noise = None,
+    sigma: Sigma = None,
     unmodeled: Unmodeled = None,
-    runs: Annotated[int, typer.Option(help="Independent runs.")] = 300,
-    seed: Annotated[int, typer.Option(help="Same seed, same runs.")] = 0,
+    runs: Annotated[int, typer.Option(parser=parse_whole, metavar="INTEGER", help="Number of independent runs.")] = 300,
+    seed: Seed = 0,
     as_json: AsJson = False,
 ) -> None:
-    """Learn random tasks many times, and compare with theory.
+    """Simulate random tasks and compare the results with theory.
 
-    Example: ebbing simulate --tasks orthogonal:8 -n 50 -p 100 --noise 0.3 --runs 10000
+    Example: ebbing simulate --tasks orthogonal:8 -n 50 -p 100 --runs 10000
     """
+    import ebbing
     from ebbing._progress import progress_bar
-    from ebbing.printing import console, to_json
-    from ebbing.printing.linear import print_sample, sample_json
-    from ebbing.simulation import simulate_metrics
-    from ebbing.theory import expectation_if_finite
+    from ebbing.cli._console import print_result
+    from ebbing.io.schema import simulation_json, to_json
 
-    problem = problem_of(file, tasks, n=n, p=p, sigma=noise, unmodeled=unmodeled)
+    problem = load_problem(
+        "simulate",
+        file,
+        tasks=tasks,
+        gram=gram,
+        vectors=vectors,
+        distances=distances,
+        n=n,
+        p=p,
+        sigma=sigma,
+        unmodeled=unmodeled,
+    )
     with progress_bar("simulating") as report:
-        sample = simulate_metrics(problem, runs, seed, progress=report)
-    expectation = expectation_if_finite(problem)
+        simulation = ebbing.simulate_metrics(problem, runs, seed, progress=report)
     if as_json:
-        print(to_json("simulate", sample_json(sample, seed, expectation)))
+        print(to_json("simulate", simulation_json(simulation, seed)))
     else:
-        print_sample(sample, expectation, console())
+        print_result(simulation)
 
 
 def order(
     file: ProblemFile = None,
     *,
     tasks: Tasks = None,
-    distances: Annotated[
-        Path | None,
-        typer.Option(help="Distances |w_i - w_j| between tasks: CSV (names in the header), JSON, npy, npz."),
-    ] = None,
+    gram: Gram = None,
+    vectors: Vectors = None,
+    distances: Distances = None,
     n: Samples = None,
     p: Parameters = None,
-    noise: Noise = None,
+    sigma: Sigma = None,
     unmodeled: Unmodeled = None,
     objective: Annotated[
-        str, typer.Option(help="forgetting, generalization, or the weight of forgetting in a mix of both: 0.7.")
+        str,
+        typer.Option(
+            metavar="NAME", help="What to minimize: forgetting, generalization, or a mix: 0.7 weighs forgetting by 0.7."
+        ),
     ] = "forgetting",
-    front: Annotated[bool, typer.Option("--front", help="Orders that balance forgetting and generalization.")] = False,
-    seconds: Annotated[float, typer.Option(help="Time for the search; Ctrl-C ends it with the best order.")] = 60.0,
-    seed: Annotated[int, typer.Option(help="Seed of the search.")] = 0,
-    plot: Annotated[Path | None, typer.Option(help="Write a heat map of the distances in the new order.")] = None,
+    front: Annotated[
+        bool, typer.Option("--front", help="List the orders that balance forgetting and generalization.")
+    ] = False,
+    seconds: Annotated[
+        float, typer.Option(metavar="NUMBER", help="Time for the search; Ctrl-C ends it with the best order.")
+    ] = 60.0,
+    seed: Seed = 0,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Save a heat map of the distances in the new order: .png, .svg or .pdf."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """In which order to learn the tasks, with a certificate.
+    """Find the order in which to learn the tasks, with a certificate.
 
-    Example: ebbing order --distances distances.csv -n 50 -p 100 --noise 0.3 --plot order.png
+    Example: ebbing order --distances distances.csv -n 50 -p 100 --sigma 0.3
     """
+    import ebbing
     from ebbing._progress import status_line
-    from ebbing.order import front as find_front
-    from ebbing.order import stakes
+    from ebbing.cli._console import print_result
+    from ebbing.io.schema import front_json, order_json, to_json
     from ebbing.plot.order import picture_format, save
-    from ebbing.printing import console, to_json
-    from ebbing.printing.order import front_json, parse_objective, print_front, print_stakes, stakes_json
 
-    problem = problem_of(file, tasks, distances, n=n, p=p, sigma=noise, unmodeled=unmodeled)
-    wanted = parse_objective(objective)
+    problem = load_problem(
+        "order",
+        file,
+        tasks=tasks,
+        gram=gram,
+        vectors=vectors,
+        distances=distances,
+        n=n,
+        p=p,
+        sigma=sigma,
+        unmodeled=unmodeled,
+    )
+    minimized = parse_objective(objective)
     if plot is not None:
         picture_format(plot)
     if front and (plot is not None or objective != "forgetting"):
@@ -109,38 +169,40 @@ def order(
         )
     if front:
         with status_line("searching") as report:
-            points = find_front(problem, seconds=seconds, seed=seed, progress=report)
+            points = ebbing.front(problem, seconds=seconds, seed=seed, progress=report)
         if as_json:
-            print(to_json("front", front_json(problem, points)))
+            print(to_json("front", front_json(points)))
         else:
-            print_front(problem, points, console())
+            print_result(points)
         return
     with status_line("searching") as report:
-        found = stakes(problem, wanted, seconds=seconds, seed=seed, progress=report)
+        stakes = ebbing.stakes(problem, minimized, seconds=seconds, seed=seed, progress=report)
     if plot is not None:
-        save(found.plan, plot)
+        save(stakes.plan, plot)
     if as_json:
-        print(to_json("order", stakes_json(found, objective)))
+        print(to_json("order", order_json(stakes, objective)))
     else:
-        print_stakes(found, objective, console())
+        print_result(stakes)
 
 
 def metrics(
-    file: Annotated[Path, typer.Argument(help="CSV, JSON, npy or npz: rows after each task, columns on each task.")],
-    kind: Annotated[str, typer.Option(help="What the matrix holds: error or accuracy.")],
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="CSV, JSON, npy or npz: a row after each task, a column for each task."),
+    ],
+    kind: Annotated[str, typer.Option(metavar="error|accuracy", help="What the matrix holds.")],
     as_json: AsJson = False,
 ) -> None:
-    """Every published metric of a matrix of errors or accuracies.
+    """Compute the published metrics of an error or accuracy matrix.
 
     Example: ebbing metrics accuracies.csv --kind accuracy
     """
-    from ebbing.io.matrices import read_matrix
-    from ebbing.metrics import summary as summarize
-    from ebbing.printing import console, to_json
-    from ebbing.printing.metrics import print_summary, summary_json
+    import ebbing
+    from ebbing.cli._console import print_result
+    from ebbing.io.schema import metrics_json, to_json
 
-    summary = summarize(read_matrix(file), kind=kind)  # type: ignore[arg-type]  (checked there)
+    summary = ebbing.metrics.summary(ebbing.read_matrix(file), kind=kind)  # type: ignore[arg-type]  (checked there)
     if as_json:
-        print(to_json("metrics", summary_json(summary)))
+        print(to_json("metrics", metrics_json(summary)))
     else:
-        print_summary(summary, console())
+        print_result(summary)

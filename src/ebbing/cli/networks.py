@@ -1,4 +1,4 @@
-"""Commands about networks: training them on streams of tasks, what has been trained, and on which data."""
+"""Commands about networks: train them on streams of tasks, list what has been trained, look after the data."""
 
 from __future__ import annotations
 
@@ -8,46 +8,93 @@ from typing import Annotated
 
 import typer
 
-from ebbing.cli.flags import AsJson
+from ebbing.cli.options import AsJson, Seed
+from ebbing.cli.parsing import check_output_folder, check_save_path, parse_weights, parse_whole
 
 
 def train(
     *,
     stream: Annotated[
-        str, typer.Option(help="MNIST permuted: pmnist, rotated: rmnist, split: smnist; cifar100.")
+        str,
+        typer.Option(metavar="NAME", help="pmnist (permuted MNIST), rmnist (rotated), smnist (split) or cifar100."),
     ] = "pmnist",
-    method: Annotated[str, typer.Option(help="sgd, copies, gpm, trgp, trgp+ or trgp-free.")] = "trgp+",
-    seed: Annotated[int, typer.Option(help="Same seed, same result.")] = 0,
-    tasks: Annotated[int | None, typer.Option(help="Number of tasks; 10 unless given, of smnist 5.")] = None,
-    images: Annotated[int | None, typer.Option(help="Training images of each task; all unless given.")] = None,
+    method: Annotated[
+        str, typer.Option(metavar="NAME", help="gpm, trgp, trgp+, trgp-free, fine-tuning or copies.")
+    ] = "trgp+",
+    seed: Seed = 0,
+    tasks: Annotated[
+        int | None,
+        typer.Option(
+            parser=parse_whole, metavar="INTEGER", help="Number of tasks [default: 10; smnist: 5].", show_default=False
+        ),
+    ] = None,
+    train_images: Annotated[
+        int | None,
+        typer.Option(
+            parser=parse_whole,
+            metavar="INTEGER",
+            help="Training images of each task [default: all].",
+            show_default=False,
+        ),
+    ] = None,
     epochs: Annotated[
-        int | None, typer.Option(help="Epochs for each task, at most; 5 unless given, of cifar100 200.")
+        int | None,
+        typer.Option(
+            parser=parse_whole,
+            metavar="INTEGER",
+            help="Most epochs for each task [default: 5; cifar100: 200].",
+            show_default=False,
+        ),
     ] = None,
-    weights: Annotated[str | None, typer.Option(help="TRGP+: weights, the most recent task first: 1.2,0.8.")] = None,
-    recency: Annotated[float | None, typer.Option(help="TRGP+: r, for weights from the theory.")] = None,
+    weights: Annotated[
+        str | None,
+        typer.Option(metavar="NUMBERS", help="trgp+: weights of trusted tasks, the most recent task first: 1.2,0.8."),
+    ] = None,
+    recency: Annotated[
+        float | None, typer.Option(metavar="NUMBER", help="trgp+: r = 1 - n/p, to compute the weights from it.")
+    ] = None,
     start_from: Annotated[
-        str | None, typer.Option(help="TRGP free: what a task begins with where it trusts old ones: latest or shared.")
+        str | None,
+        typer.Option(
+            metavar="latest|shared",
+            help="trgp-free: a task that trusts others starts from the latest of them, or from the shared weights.",
+        ),
     ] = None,
-    as_published: Annotated[bool, typer.Option("--as-published", help="TRGP as its authors' code has it.")] = False,
-    device: Annotated[str, typer.Option(help="cpu, or cuda for a GPU.")] = "cpu",
-    out: Annotated[Path, typer.Option(help="Folder whose runs/ keeps what is trained.")] = Path("results"),
-    save: Annotated[Path | None, typer.Option(help="Write the learner to this file, as learner.save() does.")] = None,
+    as_published: Annotated[
+        bool, typer.Option("--as-published", help="trgp, trgp+: do what the authors' code does.")
+    ] = False,
+    device: Annotated[str, typer.Option(metavar="NAME", help="cpu, or cuda for a GPU.")] = "cpu",
+    out: Annotated[
+        Path,
+        typer.Option(
+            metavar="FOLDER", callback=check_output_folder, help="Folder of results; its runs/ stores what is trained."
+        ),
+    ] = Path("results"),
+    save: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", callback=check_save_path, help="Save the learner, to be loaded by learner.load() in Python."
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Learn a stream of tasks by a method, and see what is forgotten. Goes on where it was if interrupted.
+    """Train a network on a stream of tasks and measure forgetting.
+
+    An interrupted command continues where it stopped when it is started again.
 
     Example: ebbing train --stream pmnist --method trgp+ --seed 0
     """
     from ebbing._files import write_atomic
     from ebbing._progress import progress_bar, resumable
+    from ebbing.cli._console import console
+    from ebbing.cli._train_table import print_run
+    from ebbing.io.schema import to_json, train_json
     from ebbing.learn.presets import preset, stream_by_name
-    from ebbing.printing import console, to_json
-    from ebbing.printing.train import parse_weights, print_run, train_json
     from ebbing.runs import Resources, Store
-    from ebbing.runs.streams import learn_streams
+    from ebbing.runs.streams import train_streams
 
     experiment = preset(
-        stream_by_name(stream, tasks=tasks, train_images=images),
+        stream_by_name(stream, tasks=tasks, train_images=train_images),
         method,  # type: ignore[arg-type]  (checked there)
         as_published=as_published,
         weights=parse_weights(weights),
@@ -55,19 +102,16 @@ def train(
         start_from=start_from,  # type: ignore[arg-type]  (checked there)
         epochs=epochs,
     )
-    names, store = experiment.tasks.names, Store(out / "runs")  # type: ignore[attr-defined]
-    if save is not None and save.is_dir():
-        raise ValueError(f"--save {save}: this is a directory; name a file in it")
     with resumable(), progress_bar("learning") as report:
-        (run,) = learn_streams(
+        (run,) = train_streams(
             experiment,
-            names,
+            experiment.tasks.names,  # type: ignore[attr-defined]  (streams have names)
             [seed],
-            store,
+            Store(out / "runs"),
             resources=Resources(device=device),
             progress=report,
-            keep=save is not None,
-            keep_new=True,  # --save may come later
+            return_learner=save is not None,
+            store_learner=True,  # --save may come later
         )
     if save is not None and run.learner is not None:
         write_atomic(save, run.learner)
@@ -78,51 +122,61 @@ def train(
 
 
 def runs(
-    folder: Annotated[Path, typer.Argument(help="A store of trained networks.")] = Path("results/runs"),
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder of trained networks.")] = Path(
+        "results/runs"
+    ),
     *,
-    clean: Annotated[str | None, typer.Option(help="Remove: weights (results stay), or all.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """What has been trained, and how much room it takes.
-
-    Example: ebbing runs results/runs --clean weights
-    """
-    from ebbing.printing import console, to_json
-    from ebbing.printing.runs import print_runs, runs_json
-
-    content = runs_json(folder, clean)
-    if as_json:
-        print(to_json("runs", content))
-    else:
-        print_runs(content, console())
-
-
-def data(
-    name: Annotated[str | None, typer.Argument(help="Which data: mnist or cifar100; all if none.")] = None,
-    *,
-    fetch: Annotated[bool, typer.Option("--fetch", help="Get what is missing or damaged.")] = False,
-    file: Annotated[
-        Path | None, typer.Option(help="Get cifar100 from this file: the official .tar.gz, or an .npz.")
+    clean: Annotated[
+        str | None,
+        typer.Option(metavar="weights|all", help="Remove the weights and keep the results, or remove everything."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Which data is here, every file checked; and get what is not.
+    """List what has been trained and how much room it takes.
+
+    Example: ebbing runs results/runs --clean weights
+    """
+    from ebbing.cli._console import console
+    from ebbing.cli._runs_table import print_runs
+    from ebbing.io.schema import runs_json, to_json
+    from ebbing.runs.inventory import take_inventory
+
+    inventory = take_inventory(folder, clean)
+    if as_json:
+        print(to_json("runs", runs_json(inventory)))
+    else:
+        print_runs(inventory, console())
+
+
+def data(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="mnist or cifar100; both if left out.", show_default=False)
+    ] = None,
+    *,
+    fetch: Annotated[bool, typer.Option("--fetch", help="Download files that are missing or damaged.")] = False,
+    file: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Take cifar100 from this file: the official .tar.gz, or an .npz."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check the datasets, and download what is missing.
 
     Example: ebbing data mnist --fetch
     """
+    import ebbing
     from ebbing._progress import status_line
-    from ebbing.data import fetch as fetch_data
-    from ebbing.data import status
-    from ebbing.printing import console, to_json
-    from ebbing.printing.data import data_json, print_data
+    from ebbing.cli._console import console
+    from ebbing.cli._data_table import print_data
+    from ebbing.io.schema import data_json, to_json
 
     if fetch or file is not None:
         with status_line("fetching") as report:
-            failures = fetch_data(name, progress=report, file=file)
+            failures = ebbing.data.fetch(name, progress=report, file=file)
         for failure in failures:
             print(f"ebbing: {failure}", file=sys.stderr)
-    entries = status(name)
+    files = ebbing.data.status(name)
     if as_json:
-        print(to_json("data", data_json(entries)))
+        print(to_json("data", data_json(ebbing.data.cache_folder(), files)))
     else:
-        print_data(entries, console())
+        print_data(files, console())

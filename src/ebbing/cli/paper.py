@@ -7,47 +7,63 @@ from typing import Annotated
 
 import typer
 
-from ebbing.cli.flags import AsJson
+from ebbing.cli.options import AsJson
+from ebbing.cli.parsing import check_output_folder, parse_whole
 
 
 def reproduce(
     targets: Annotated[
         list[str] | None,
         typer.Argument(
-            help="What to reproduce: claims, fig1, tables, rules, fig2, table1; all if none; sensitivity; ablations."
+            metavar="TARGET",
+            help="claims, fig1, tables, rules, fig2 or table1; all of these if left out. Also: sensitivity, ablations.",
+            show_default=False,
         ),
     ] = None,
     *,
-    out: Annotated[Path, typer.Option(help="Folder for figures, data and verdicts.")] = Path("results"),
-    scale: Annotated[str, typer.Option(help="For networks: quick (minutes) or paper (an hour or more).")] = "quick",
-    seeds: Annotated[int | None, typer.Option(help="For networks: number of seeds.")] = None,
-    workers: Annotated[int, typer.Option(help="For networks: processes to train in.")] = 2,
-    cluster: Annotated[str | None, typer.Option(help="For networks: address of a Dask scheduler.")] = None,
-    device: Annotated[str, typer.Option(help="For networks: cpu, or cuda for a GPU.")] = "cpu",
+    out: Annotated[
+        Path,
+        typer.Option(metavar="FOLDER", callback=check_output_folder, help="Folder for figures, data and verdicts."),
+    ] = Path("results"),
+    scale: Annotated[
+        str, typer.Option(metavar="quick|paper", help="Networks: train for minutes, or as the paper does for hours.")
+    ] = "quick",
+    seeds: Annotated[
+        int | None, typer.Option(parser=parse_whole, metavar="INTEGER", help="Networks: number of seeds.")
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(parser=parse_whole, metavar="INTEGER", help="Networks: number of processes.")
+    ] = 2,
+    cluster: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Networks: train on the Dask cluster of this scheduler.")
+    ] = None,
+    device: Annotated[str, typer.Option(metavar="NAME", help="Networks: cpu, or cuda for a GPU.")] = "cpu",
     stored: Annotated[
-        bool, typer.Option("--stored", help="table1, ablations: report what is trained so far; no training.")
+        bool, typer.Option("--stored", help="table1, ablations: report what has been trained, and train nothing.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """The paper's figures, tables and claims, with a verdict on each.
+    """Reproduce the paper's figures, tables and claims.
+
+    Each claim gets a verdict: holds, fails, or open.
 
     Example: ebbing reproduce fig1
     """
     from ebbing._progress import progress_bar, resumable
-    from ebbing.paper.reproduce import NETWORKS, Options
-    from ebbing.paper.reproduce import reproduce as reproduced
-    from ebbing.printing import console, note, to_json
-    from ebbing.printing.verdicts import print_verdicts
+    from ebbing.cli._console import console, note
+    from ebbing.cli._verdicts_table import print_verdicts
+    from ebbing.io.schema import reproduction_json, to_json
+    from ebbing.paper import reproduction
 
-    options = Options(scale, seeds, workers, cluster, device, stored)  # type: ignore[arg-type]  (checked there)
+    options = reproduction.Options(scale, seeds, workers, cluster, device, stored)  # type: ignore[arg-type]  (checked there)
     with resumable():
-        verdicts = reproduced(targets or [], out, progress_bar, options)
+        verdicts = reproduction.reproduce(targets or [], out, progress_bar, options)
     if as_json:
-        print(to_json("reproduce", {"folder": str(out), "verdicts": [vars(verdict) for verdict in verdicts]}))
-    else:
-        print_verdicts(verdicts, out, console())
-        if scale == "quick" and set(targets or NETWORKS) & NETWORKS:
-            words = (
-                "Networks were trained on a small scale, in minutes; --scale paper trains as the paper does, in hours."
-            )
-            note(words, console())
+        print(to_json("reproduce", reproduction_json(out, verdicts)))
+        return
+    print_verdicts(verdicts, out, console())
+    if scale == "quick" and set(targets or reproduction.NETWORKS) & reproduction.NETWORKS:
+        note(
+            "Networks were trained on a small scale, in minutes; --scale paper trains as the paper does, in hours.",
+            console(),
+        )

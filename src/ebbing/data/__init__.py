@@ -1,7 +1,7 @@
-"""Real data: cached, checked whenever it is used, fetched from where it can be had.
+"""Datasets: fetched from public sources, cached, and verified whenever they are used.
 
-`ebbing.data.mnist()` and `ebbing.data.cifar100()` are the data; `status`, `fetch` and `remove` look after the cache,
-whose place is `folder()`.
+`ebbing.data.mnist()` and `ebbing.data.cifar100()` return the data; `status`, `fetch` and `remove` manage the cache,
+which is in `cache_folder()`.
 """
 
 from __future__ import annotations
@@ -9,71 +9,94 @@ from __future__ import annotations
 import os
 
 from ebbing.data import _cache
-from ebbing.data._cache import CachedFile, Collection, DataError, folder
+from ebbing.data._cache import CachedFile, DataError, DatasetFiles, cache_folder
 from ebbing.data._sources import Progress
 from ebbing.data.cifar100 import CIFAR100, Cifar100, cifar100
 from ebbing.data.mnist import MNIST, Mnist, mnist
 
 __all__ = [
-    "COLLECTIONS",
+    "DATASETS",
     "CachedFile",
     "Cifar100",
-    "Collection",
     "DataError",
+    "DatasetFiles",
     "Mnist",
+    "cache_folder",
     "cifar100",
     "fetch",
-    "folder",
     "mnist",
     "remove",
     "status",
 ]
 
-COLLECTIONS = {collection.name: collection for collection in (MNIST, CIFAR100)}
-"""Everything that can be fetched, by name."""
+DATASETS = {dataset.name: dataset for dataset in (MNIST, CIFAR100)}
+"""All datasets by name."""
 
 
 def status(name: str | None = None) -> tuple[CachedFile, ...]:
-    """Each file of a collection, or of all: where it is or would be, how large, and whether it is verified.
+    """Return the state of the files of one dataset, or of all: path, size, and whether they are valid.
 
-    >>> [entry.path.name for entry in status("mnist")][:2]
-    ['train-images-idx3-ubyte', 'train-labels-idx1-ubyte']
+    Args:
+        name: Name of a dataset, or None for all.
+
+    Returns:
+        One state per file.
+
+    Example:
+        >>> [file.path.name for file in status("mnist")][:2]
+        ['train-images-idx3-ubyte', 'train-labels-idx1-ubyte']
     """
-    return tuple(entry for collection in _named(name) for entry in _cache.status(collection))
+    return tuple(file for dataset in _select(name) for file in _cache.status(dataset))
 
 
 def fetch(
     name: str | None = None, progress: Progress | None = None, file: str | os.PathLike[str] | None = None
 ) -> tuple[DataError, ...]:
-    """Get what is missing or damaged of a collection, or of all, into the cache; CIFAR-100 from `file`, if given.
+    """Fetch what is missing or damaged in the cache, of one dataset or of all.
 
-    A collection that is asked for by name and cannot be had is an error. If all are asked for, those that can be had
-    are got, and why the others cannot be is returned; only if none can be had is that an error.
+    Args:
+        name: Name of a dataset, or None for all.
+        progress: A function that is called often, with a line of text, while something is fetched.
+        file: A file that contains the dataset (only for CIFAR-100).
+
+    Returns:
+        The errors of the datasets that could not be fetched, if all were requested and some could be fetched.
+
+    Raises:
+        ValueError: If the name is unknown, or `file` is given without a name.
+        DataError: If none of the requested datasets could be fetched, or the cache cannot be written to.
     """
     if file is not None and name is None:
-        raise ValueError(f"file={os.fspath(file)!r}: say which data it holds: cifar100")
-    failures: list[DataError] = []
-    wanted = _named(name)
-    for collection in wanted:
+        raise ValueError(f"file={os.fspath(file)!r}: say which dataset it contains: cifar100")
+    errors: list[DataError] = []
+    datasets = _select(name)
+    for dataset in datasets:
         try:
-            _cache.load(collection, progress, file)
-        except DataError as failure:
-            if len(wanted) == 1 or failure.errno is not None:  # a cache that cannot be written concerns all
+            _cache.load(dataset, progress, file)
+        except DataError as error:
+            if len(datasets) == 1 or error.errno is not None:  # a cache that cannot be written to concerns all
                 raise
-            failures.append(failure)
-    if len(failures) == len(wanted):
-        raise DataError("\n".join(map(str, failures)))
-    return tuple(failures)
+            errors.append(error)
+    if len(errors) == len(datasets):
+        raise DataError("\n".join(map(str, errors)))
+    return tuple(errors)
 
 
 def remove(name: str) -> int:
-    """Take a collection out of the cache; returns the bytes freed."""
-    return sum(_cache.remove(collection) for collection in _named(name))
+    """Remove a dataset from the cache.
+
+    Args:
+        name: Name of the dataset.
+
+    Returns:
+        The number of bytes freed.
+    """
+    return sum(_cache.remove(dataset) for dataset in _select(name))
 
 
-def _named(name: str | None) -> list[Collection]:
+def _select(name: str | None) -> list[DatasetFiles]:
     if name is None:
-        return list(COLLECTIONS.values())
-    if name not in COLLECTIONS:
-        raise ValueError(f"{name!r}: no such data; there is {', '.join(COLLECTIONS)}")
-    return [COLLECTIONS[name]]
+        return list(DATASETS.values())
+    if name not in DATASETS:
+        raise ValueError(f"{name!r}: no such dataset; give one of {', '.join(DATASETS)}")
+    return [DATASETS[name]]

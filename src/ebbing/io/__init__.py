@@ -1,1 +1,48 @@
-"""Files of users: matrices (CSV, JSON, npy, npz) and problems (TOML)."""
+"""Files of users: matrices (CSV, JSON, npy, npz), problems (TOML), and the JSON that the command prints."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from ebbing.io.matrices import NamedMatrix, read_matrix, read_named_matrix
+
+if TYPE_CHECKING:
+    from ebbing.io.problems import parse_problem, read_ground_truths, read_problem
+    from ebbing.io.schema import to_json
+
+__all__ = [
+    "NamedMatrix",
+    "parse_problem",
+    "read_ground_truths",
+    "read_matrix",
+    "read_named_matrix",
+    "read_problem",
+    "to_json",
+]
+
+_LAZY = {
+    "parse_problem": "ebbing.io.problems",
+    "read_ground_truths": "ebbing.io.problems",
+    "read_problem": "ebbing.io.problems",
+    "to_json": "ebbing.io.schema",
+}
+
+
+def __getattr__(name: str) -> object:
+    """Load on first use what needs more than NumPy.
+
+    Args:
+        name: A public name.
+
+    Returns:
+        The object of that name.
+
+    Raises:
+        AttributeError: If there is none.
+    """
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'ebbing.io' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,6 +1,7 @@
-"""Problems that users write: TOML files, and the short forms of the command line.
+"""Problems in files: TOML files, and files of ground truths (CSV, JSON, npy, npz).
 
-A file says how many samples, parameters and how much noise there is, and gives the ground truths in one of six ways:
+A TOML file says how many samples, parameters and how much noise there is, and gives the ground truths in one of six
+ways:
 
     p = 100                     # parameters
     n = 50                      # samples: one number, or one per task
@@ -18,16 +19,20 @@ Optional: `norm` (length, for the first three), `initial` (the initial model, fo
 
 from __future__ import annotations
 
+import os
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ebbing.io.matrices import column_names, read_matrix
+from ebbing.io.matrices import FORMATS, read_named_matrix
 from ebbing.problem import Problem
 
-_TRUTHS = ("orthogonal", "identical", "categories", "vectors", "gram", "distances")
+GroundTruths = Literal["vectors", "gram", "distances"]
+"""What a matrix file may hold: the ground truths themselves, their inner products, or their distances."""
+
+_FORMS = ("orthogonal", "identical", "categories", "vectors", "gram", "distances")
 
 Number = int | float
 Rows = list[list[Number]]
@@ -52,55 +57,80 @@ class _File(BaseModel):
     distances: Rows | None = None
 
 
-def read_problem(path: str | Path) -> Problem:
-    """The problem in a TOML file; the module's docstring shows the format.
+def read_problem(path: str | os.PathLike[str]) -> Problem:
+    r"""Return the problem in a TOML file; the module's docstring shows the format.
 
-    >>> import tempfile, pathlib
-    >>> file = pathlib.Path(tempfile.mkdtemp()) / "problem.toml"
-    >>> _ = file.write_text('p = 100\\nn = 50\\nsigma = 0.3\\ncategories = "ABAB"')
-    >>> read_problem(file)
-    Problem(T=4, n=50, p=100, sigma=0.3)
+    Args:
+        path: The TOML file.
+
+    Returns:
+        The problem, validated.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file is not TOML, or does not state a problem; the message names the file and the entry.
+
+    Example:
+        >>> import tempfile, pathlib
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "problem.toml"
+        >>> _ = file.write_text('p = 100\nn = 50\nsigma = 0.3\ncategories = "ABAB"')
+        >>> read_problem(file)
+        Problem(T=4, n=50, p=100, sigma=0.3)
     """
+    file = Path(path)
+    if file.is_dir():
+        raise ValueError(f"{file}: this is a directory; name a TOML file in it")
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-        content = tomllib.loads(text)
+        content = tomllib.loads(file.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{file}: no such file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not a TOML file: {error}") from None
+        raise ValueError(f"{file} is not a TOML file: {error}{_other_reader(file)}") from None
     except RecursionError:
-        raise ValueError(f"{path}: brackets are nested too deeply; a matrix has two levels") from None
+        raise ValueError(f"{file}: brackets are nested too deeply; a matrix has two levels") from None
     except ValueError as error:  # a number of more digits than Python reads
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{file}: {error}") from None
     try:
         return parse_problem(content)
     except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None
+        raise ValueError(f"{file}: {error}") from None
 
 
 def parse_problem(content: dict[str, Any]) -> Problem:
-    """The problem that a file's content describes.
+    """Return the problem that the entries of a TOML file describe.
 
-    >>> parse_problem({"p": 100, "n": 50, "orthogonal": 8})
-    Problem(T=8, n=50, p=100, sigma=0)
+    Args:
+        content: The entries by name; the module's docstring lists them.
+
+    Returns:
+        The problem, validated.
+
+    Raises:
+        ValueError: If an entry is missing, unknown or wrong; the message names it and says what belongs there.
+
+    Example:
+        >>> parse_problem({"p": 100, "n": 50, "orthogonal": 8})
+        Problem(T=8, n=50, p=100, sigma=0)
     """
     try:
         file = _File.model_validate(content)
     except ValidationError as error:
         raise ValueError(_explain(content, error)) from None
-    given = [name for name in _TRUTHS if getattr(file, name) is not None]
+    given = [name for name in _FORMS if getattr(file, name) is not None]
     if len(given) != 1:
         raise ValueError(
-            f"give the ground truths in one way, by one of {', '.join(_TRUTHS)}; here: {', '.join(given) or 'none'}"
+            f"give the ground truths in one way, by one of {', '.join(_FORMS)}; here: {', '.join(given) or 'none'}"
         )
-    truths = given[0]
-    extras = {"norm": _TRUTHS[:3], "initial": ("vectors", "gram"), "norms": ("distances",)}
+    form = given[0]
+    extras = {"norm": _FORMS[:3], "initial": ("vectors", "gram"), "norms": ("distances",)}
     for name, companions in extras.items():
-        if getattr(file, name) is not None and truths not in companions:
-            raise ValueError(f"{name} goes with {' or '.join(companions)}, not with {truths}; leave it out")
+        if getattr(file, name) is not None and form not in companions:
+            raise ValueError(f"{name} goes with {' or '.join(companions)}, not with {form}; leave it out")
     settings: dict[str, Any] = {"n": file.n, "p": file.p, "sigma": file.sigma, "unmodeled": file.unmodeled}
     if file.names is not None:
         settings["names"] = file.names
-    value = getattr(file, truths)
-    match truths:
+    value = getattr(file, form)
+    match form:
         case "vectors":
             return Problem.from_vectors(value, initial=file.initial, **settings)
         case "gram" if file.initial is not None:
@@ -109,53 +139,53 @@ def parse_problem(content: dict[str, Any]) -> Problem:
             return Problem(gram=value, **settings)
         case "distances":
             return Problem.from_distances(value, file.norms, **settings)
-    return getattr(Problem, truths)(value, norm=1.0 if file.norm is None else file.norm, **settings)
+    return getattr(Problem, form)(value, norm=1.0 if file.norm is None else file.norm, **settings)
 
 
-def read_distances(path: str | Path) -> dict[str, Any]:
-    """Distances |w_i - w_j| (CSV, JSON, npy, npz) as a problem file would have them, with the names in a CSV header.
+def read_ground_truths(path: str | os.PathLike[str], form: GroundTruths) -> dict[str, Any]:
+    r"""Return the ground truths in a matrix file, as entries that `parse_problem` takes.
 
-    >>> import tempfile
-    >>> file = Path(tempfile.mkdtemp(), "distances.csv")
-    >>> _ = file.write_text("cats,dogs\\n0,1.5\\n1.5,0\\n")
-    >>> read_distances(file)
-    {'distances': [[0.0, 1.5], [1.5, 0.0]], 'names': ['cats', 'dogs']}
+    Args:
+        path: A CSV, TSV, JSON, npy or npz file. In JSON and npz the matrix stands under the name of its form or under
+            "matrix", or it is the only entry; "names" may give the names of the tasks.
+        form: What the file holds: "vectors" (one row per task), "gram" (inner products) or "distances"
+            (|w_i - w_j|, not squared).
+
+    Returns:
+        The matrix as a list of rows under the name of its form. If the file names the tasks, also "names": a CSV
+        header names the tasks of "gram" and "distances", the first column names those of "vectors".
+
+    Raises:
+        ValueError: If the file does not hold such a matrix; the message names the file.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp(), "distances.csv")
+        >>> _ = file.write_text("cats,dogs\n0,1.5\n1.5,0\n")
+        >>> read_ground_truths(file, "distances")
+        {'distances': [[0.0, 1.5], [1.5, 0.0]], 'names': ['cats', 'dogs']}
     """
-    matrix = read_matrix(path)
-    content: dict[str, Any] = {"distances": matrix.tolist()}
-    names = column_names(path)
-    if len(names) == matrix.shape[1] and all(names):
-        content["names"] = names
+    matrix = read_named_matrix(path, (form, "matrix"))
+    rows, columns = matrix.values.shape
+    if form == "vectors" and not columns:
+        raise ValueError(f"{path}: {rows} rows without numbers; give one row of features per task")
+    if form != "vectors" and rows != columns:
+        raise ValueError(f"{path}: {rows} rows and {columns} columns; {form} have one row and one column per task")
+    content: dict[str, Any] = {form: matrix.values.tolist()}
+    choices = (matrix.column_names, matrix.row_names)
+    if form == "vectors":  # a header names features; names of another kind of file name tasks
+        choices = (matrix.row_names,) if Path(path).suffix.lower() in (".csv", ".tsv") else choices
+    names = next((names for names in choices if len(names) == rows and all(names)), None)
+    if names:
+        content["names"] = list(names)
     return content
 
 
-def parse_tasks(text: str) -> dict[str, Any]:
-    """The short form of the command line, as a file would have it.
-
-    >>> parse_tasks("orthogonal:8"), parse_tasks("categories:ABAB")
-    ({'orthogonal': 8}, {'categories': 'ABAB'})
-    """
-    kind, _, value = text.partition(":")
-    if kind == "categories" and value:
-        return {kind: value}
-    if kind in ("orthogonal", "identical") and value.isdecimal():
-        return {kind: int(value)}
-    raise ValueError(
-        f"tasks {text!r}: give orthogonal:8, identical:8 or categories:ABAB, or other ground truths in a TOML file"
-    )
-
-
-def parse_numbers(name: str, text: str) -> float | list[float]:
-    """One number, or one per task separated by commas.
-
-    >>> parse_numbers("n", "50"), parse_numbers("sigma", "0.1,0.3")
-    (50.0, [0.1, 0.3])
-    """
-    try:
-        values = [float(part) for part in text.split(",")]
-    except ValueError:
-        raise ValueError(f"{name}={text!r}: give a number, or one per task separated by commas: 50,40,60") from None
-    return values if "," in text else values[0]
+def _other_reader(file: Path) -> str:
+    """What else reads the file, if it is one of a matrix."""
+    if file.suffix.lower() not in FORMATS:
+        return ""
+    return "; read_ground_truths reads the ground truths in a matrix file"
 
 
 def _explain(content: dict[str, Any], error: ValidationError) -> str:

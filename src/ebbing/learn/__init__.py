@@ -1,21 +1,42 @@
-"""Networks that learn tasks one after another, and their measured error matrices. PyTorch starts here."""
+"""Training of networks on sequences of tasks, and their measured error matrices. Needs PyTorch.
 
-from ebbing.learn.experiment import Experiment
+* Experiments: `Experiment` combines tasks, an architecture and a method; `preset` returns published ones.
+* Tasks (`ebbing.learn.tasks`): `DigitTasks`, `CustomTasks` and the streams `PermutedMnist`, `RotatedMnist`,
+  `SplitMnist`, `SplitCifar100`.
+* Architectures (`ebbing.learn.networks`): `FiveLayers`, `MLP`, `SmallAlexNet`.
+* Methods (`ebbing.learn.methods`): `Sgd`, `FineTuning`, `Copies`, `Gpm`, `Trgp`, `TrgpPlus`, `TrgpFree`; their settings
+  `Schedule` and `Threshold`; and what they train, a `Learner` (with gradient projection, a `ProjectionLearner`).
+* Sequences: `prefix_tree` lists the networks to train, `train_node` trains one, `error_matrix` collects the errors;
+  `train_reference` trains one sequence from beginning to end. `ebbing.runs` trains many and stores the results.
+"""
+
+from ebbing.learn.experiment import Architecture, Experiment, Learner, Method
 from ebbing.learn.methods import Copies, FineTuning, Gpm, Sgd, Trgp, TrgpFree, TrgpPlus
-from ebbing.learn.networks.five_layers import FiveLayers
-from ebbing.learn.networks.table1 import MLP, SmallAlexNet
+from ebbing.learn.networks import MLP, FiveLayers, SmallAlexNet
 from ebbing.learn.presets import preset
-from ebbing.learn.projection.learner import Learner
-from ebbing.learn.projection.method import Threshold
+from ebbing.learn.projection.learner import ProjectionLearner
+from ebbing.learn.projection.threshold import Threshold
 from ebbing.learn.sequences import Node, NodeResult, error_matrix, prefix_tree, train_node, train_reference
-from ebbing.learn.tasks.base import DigitTasks, Occurrence, TaskData, occurrences
-from ebbing.learn.tasks.custom import CustomTasks
-from ebbing.learn.tasks.streams import STREAMS, PermutedMnist, RotatedMnist, SplitCifar100, SplitMnist, Stream
-from ebbing.learn.training.schedule import Schedule
+from ebbing.learn.tasks import (
+    STREAMS,
+    CustomTasks,
+    DigitTasks,
+    Occurrence,
+    PermutedMnist,
+    RotatedMnist,
+    SplitCifar100,
+    SplitMnist,
+    Stream,
+    TaskData,
+    Tasks,
+    occurrences,
+)
+from ebbing.learn.training import Schedule
 
 __all__ = [
     "MLP",
     "STREAMS",
+    "Architecture",
     "Copies",
     "CustomTasks",
     "DigitTasks",
@@ -24,10 +45,12 @@ __all__ = [
     "FiveLayers",
     "Gpm",
     "Learner",
+    "Method",
     "Node",
     "NodeResult",
     "Occurrence",
     "PermutedMnist",
+    "ProjectionLearner",
     "RotatedMnist",
     "Schedule",
     "Sgd",
@@ -36,6 +59,7 @@ __all__ = [
     "SplitMnist",
     "Stream",
     "TaskData",
+    "Tasks",
     "Threshold",
     "Trgp",
     "TrgpFree",

@@ -1,4 +1,4 @@
-"""What training consists of: tasks, a network that learns them, and a way of learning; and how each is described."""
+"""Experiments: tasks, an architecture that learns them, and a method; and their settings as results store them."""
 
 from __future__ import annotations
 
@@ -14,22 +14,30 @@ from torch import Tensor, nn
 from ebbing.learn._stored_names import stored_kind, stored_settings
 from ebbing.learn.methods import Sgd
 from ebbing.learn.networks.five_layers import FiveLayers
-from ebbing.learn.tasks.base import DigitTasks, Tasks
+from ebbing.learn.tasks.base import Tasks
+from ebbing.learn.tasks.digits import DigitTasks
 from ebbing.learn.training.schedule import Checkpoint, ProgressCallback
 
 
 class Method(Protocol):
-    """A way of learning: a frozen dataclass of settings with a version, and either of two methods.
+    """A method of continual learning: a frozen dataclass of settings with one of two functions.
 
-    `learn(network, task_data, random)` trains a network in place: enough where the weights are the only memory.
-    `start(network)` gives a `Learner`, which remembers more.
+    `learn(network, data, generator)` trains a network in place on a `TaskData`; this suffices if the weights are all
+    that is remembered. `start(network)` returns a `Learner`, which may remember more.
+
+    Attributes:
+        version: Version of the method; it is increased whenever results change, and enters the key of results.
     """
 
     version: ClassVar[int]
 
 
 class Learner(Protocol):
-    """A network that learns lessons one after another. `protection.learner` has one that protects what it knows."""
+    """A network that learns tasks one after another; `ProjectionLearner` is one that protects what it has learned.
+
+    Attributes:
+        tasks: Names of the tasks learned so far, in order.
+    """
 
     tasks: list[str]
 
@@ -38,56 +46,101 @@ class Learner(Protocol):
         task: str,
         data: Any,
         *,
-        random: torch.Generator,
+        generator: torch.Generator,
         checkpoint: Checkpoint | None,
-        watch: ProgressCallback | None,
+        progress: ProgressCallback | None,
     ) -> None:
-        """Learn a task from a `TaskData`."""
+        """Learn a task.
+
+        Args:
+            task: Name of the task.
+            data: Its data, a `TaskData`.
+            generator: The generator that shuffles the data.
+            checkpoint: Where unfinished training is saved, and resumed from.
+            progress: A function that is called with the share of the task that is done and a short message.
+        """
         ...
 
     def outputs(self, task: str | None, inputs: Tensor) -> Tensor:
-        """What the network says of a task's inputs; None stands for a task not learned yet."""
+        """Return the network's outputs for inputs of a task.
+
+        Args:
+            task: Name of a learned task, or None for a task that has not been learned.
+            inputs: Inputs, (n, ...).
+
+        Returns:
+            Outputs, (n, ...).
+        """
         ...
 
     def state(self) -> dict[str, Tensor]:
-        """Everything that has been learned."""
+        """Return everything that has been learned.
+
+        Returns:
+            Tensors by name.
+        """
         ...
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Take over what `state` gave."""
+        """Restore a state that `state` returned.
+
+        Args:
+            state: Tensors by name.
+        """
         ...
 
 
 class Architecture(Protocol):
-    """What builds the initial network."""
+    """A builder of initial networks."""
 
     def build(self, seed: int) -> nn.Module:
-        """The initial network of a seed."""
+        """Build an initial network.
+
+        Args:
+            seed: The seed of the initialization.
+
+        Returns:
+            A network that depends on the seed and on the architecture's settings only.
+        """
         ...
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """All that determines the result of training a sequence, but for the seed and the sequence itself."""
+    """Everything that determines the result of training a sequence, except the seed and the sequence itself.
+
+    Attributes:
+        tasks: Where the data comes from.
+        architecture: What builds the initial network.
+        method: How each task is learned.
+    """
 
     tasks: Tasks = field(default_factory=DigitTasks)
     architecture: Architecture = field(default_factory=FiveLayers)
     method: Method = field(default_factory=Sgd)
 
     def describe(self) -> dict[str, Any]:
-        """Every setting by name, as it enters the key of results."""
+        """Return all settings by their stored names, as they enter the key of results.
+
+        Returns:
+            The settings of "tasks", "architecture" and "method", each with its "kind".
+        """
         parts = {"tasks": self.tasks, "architecture": self.architecture, "method": self.method}
-        named = {name: {"kind": stored_kind(part)} | _settings(name, part) for name, part in parts.items()}
-        named["tasks"]["identity"] = self.tasks.identity
-        named["method"]["version"] = self.method.version
-        return named
+        described = {name: {"kind": stored_kind(part)} | _settings(name, part) for name, part in parts.items()}
+        described["tasks"]["identity"] = self.tasks.fingerprint
+        described["method"]["version"] = self.method.version
+        return described
 
     def check(self, tasks: Iterable[str]) -> None:
-        """Refuse what the data do not know as a task, before anything is trained: what `Tasks.check`, if any, refuses.
+        """Raise an error for unknown tasks before anything is trained, if `self.tasks` has a method `check`.
 
-        >>> Experiment().check(["0-1-2", "0-1-x"])
-        Traceback (most recent call last):
-        ValueError: task '0-1-x': write a set of digits as 0-1-2
+        Args:
+            tasks: Names of tasks.
+
+        Example:
+            >>> Experiment().check(["0-1-2", "0-1-x"])
+            Traceback (most recent call last):
+            ValueError: task '0-1-x': write a set of digits as 0-1-2
         """
         check = getattr(self.tasks, "check", None)
         if check is not None:
@@ -96,22 +149,22 @@ class Experiment:
 
 
 def _settings(name: str, part: Any) -> dict[str, Any]:
-    """What a part says of itself, or its fields: names and values that JSON can hold, as keys are hashes of JSON."""
+    """Return what `part.settings()` returns, or else the fields of the dataclass; raise an error if JSON cannot."""
     if callable(getattr(part, "settings", None)):
-        found = part.settings()
+        settings = part.settings()
     elif is_dataclass(part) and not isinstance(part, type):
-        found = stored_settings(part)
+        settings = stored_settings(part)
     else:
         raise ValueError(
-            f"{name}={reprlib.repr(part)}: results are stored under the settings of what made them; "
+            f"{name}={reprlib.repr(part)}: results are stored under the settings that produced them; "
             "give a dataclass of settings, or an object with a method settings() that returns a dictionary"
         )
-    for key, value in found.items():
+    for key, value in settings.items():
         try:
             json.dumps(value)
         except (TypeError, ValueError):
             raise ValueError(
-                f"{key}={reprlib.repr(value)} of {name}: a setting must be something that JSON can hold (a number, a "
+                f"{key}={reprlib.repr(value)} of {name}: a setting must be a value that JSON can hold (a number, a "
                 f"string, a list of them); or give {type(part).__name__} a method settings() that describes it"
             ) from None
-    return found
+    return settings

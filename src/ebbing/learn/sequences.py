@@ -1,8 +1,9 @@
-"""Training sequences of tasks: the tree of their prefixes, and the error matrix of each.
+"""Training of task sequences: the tree of their prefixes, and the error matrix of each sequence.
 
-Sequences that begin alike share what they have learned: a prefix is trained once, however many sequences it begins.
-Each prefix is a `Node`; training it needs its parent's weights and nothing else, so independent nodes may run anywhere.
-`train` does one node. `train_reference` is the reference: one sequence after the other, no sharing, no storing.
+Sequences with a common prefix share its training: a prefix is trained once, however many sequences start with it. Each
+prefix is a `Node`. Training a node needs only its parent's weights, so independent nodes can be trained anywhere.
+`train_node` trains one node. `train_reference` is the reference implementation: one sequence from beginning to end,
+without sharing and without storing.
 """
 
 from __future__ import annotations
@@ -28,11 +29,18 @@ from ebbing.learn.training.schedule import Checkpoint, ProgressCallback
 
 @dataclass(frozen=True)
 class Node:
-    """A prefix to be trained: its last lesson, from its parent's weights; and the lessons to test it on."""
+    """A prefix of sequences: a network that learns one more task than its parent.
+
+    Attributes:
+        seed: The seed of the initial network, the data and the shuffling.
+        path: The tasks learned, in order; empty for the initial network.
+        test_occurrences: The tasks on which the network is tested.
+        has_children: Whether another node starts from this node's weights.
+    """
 
     seed: int
-    path: tuple[Occurrence, ...]  # empty: the initial network
-    tested: tuple[Occurrence, ...]
+    path: tuple[Occurrence, ...]
+    test_occurrences: tuple[Occurrence, ...]
     has_children: bool
 
     def __post_init__(self) -> None:
@@ -40,42 +48,66 @@ class Node:
 
     @property
     def parent(self) -> tuple[Occurrence, ...] | None:
-        """The path one lesson shorter."""
+        """The path of the parent, or None for the initial network."""
         return self.path[:-1] if self.path else None
 
     def key(self, settings: dict[str, Any]) -> str:
-        """The hash of all that determines the weights: `Experiment.describe()`, seed and path."""
+        """Return the key of this node's result: a hash of everything that determines the weights.
+
+        Args:
+            settings: The settings of the experiment, as `Experiment.describe` returns them.
+
+        Returns:
+            The SHA-256 of settings, seed and path, as 64 hexadecimal digits.
+        """
         content = settings | {"seed": self.seed, "path": [str(occurrence) for occurrence in self.path]}
         return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class NodeResult:
-    """What training a node gives: errors on the tested lessons, error on its own training data, and the weights."""
+    """The result of training a node.
+
+    Attributes:
+        errors: Test error of every occurrence in `Node.test_occurrences`, by its name "task#index".
+        training_error: Error on the training data of the last task; None for the initial network.
+        weights: The learner's state in the safetensors format.
+    """
 
     errors: dict[str, float]
-    fit: float | None  # error on the last lesson's training data; None for the initial network
-    weights: bytes  # safetensors
+    training_error: float | None
+    weights: bytes
 
 
 def prefix_tree(sequences: Sequence[Sequence[str]], seed: int) -> list[Node]:
-    """The prefixes of all sequences, each once, parents first.
+    """Return all prefixes of some sequences, each once, parents first.
 
-    >>> [len(node.path) for node in prefix_tree([["a", "b"], ["a", "c"]], seed=0)]
-    [0, 1, 2, 2]
+    Args:
+        sequences: Sequences of task names.
+        seed: The seed of every node.
+
+    Returns:
+        The nodes. Each is tested on all tasks of all sequences that start with it.
+
+    Raises:
+        ValueError: If a sequence is empty.
+
+    Example:
+        >>> [len(node.path) for node in prefix_tree([["a", "b"], ["a", "c"]], seed=0)]
+        [0, 1, 2, 2]
     """
-    tested: dict[tuple[Occurrence, ...], dict[Occurrence, None]] = {}
-    children: set[tuple[Occurrence, ...]] = set()
+    tests: dict[tuple[Occurrence, ...], dict[Occurrence, None]] = {}
+    parents: set[tuple[Occurrence, ...]] = set()
     for sequence in sequences:
         if not sequence:
             raise ValueError("an empty sequence: give at least one task")
-        whole = occurrences(sequence)
-        for length in range(len(whole) + 1):
-            tested.setdefault(whole[:length], {}).update(dict.fromkeys(whole))
+        path = occurrences(sequence)
+        for length in range(len(path) + 1):
+            tests.setdefault(path[:length], {}).update(dict.fromkeys(path))
             if length:
-                children.add(whole[: length - 1])
-    paths = sorted(tested, key=lambda path: (len(path), path))
-    return [Node(seed, path, tuple(sorted(tested[path])), path in children) for path in paths]
+                parents.add(path[: length - 1])
+    paths = sorted(tests, key=lambda path: (len(path), path))
+    return [Node(seed, path, tuple(sorted(tests[path])), path in parents) for path in paths]
 
 
 def train_node(
@@ -84,71 +116,127 @@ def train_node(
     parent_weights: bytes | None,
     *,
     checkpoint: Checkpoint | None = None,
-    watch: ProgressCallback | None = None,
+    progress: ProgressCallback | None = None,
     device: str = "cpu",
 ) -> NodeResult:
-    """Train one node on one thread (or a GPU), and test it. With a checkpoint, interrupted training goes on."""
+    """Train one node on one CPU thread or on a GPU, and test it.
+
+    Args:
+        experiment: Tasks, architecture and method.
+        node: The node.
+        parent_weights: The weights of its parent's result; None for the initial network.
+        checkpoint: Where unfinished training is saved, and resumed from.
+        progress: A function that is called with the share of the task that is done and a short message.
+        device: The device of the tensors.
+
+    Returns:
+        Test errors, training error and weights.
+    """
     retain_heap()
     with single_thread():
-        learner = _learner(experiment, node.seed, device)
+        learner = _start_learner(experiment, node.seed, device)
         if parent_weights is not None:
             learner.restore(load(parent_weights))
-        fit = None
+        training_error = None
         if node.path:
-            task_data = experiment.tasks.load(node.path[-1], node.seed).to(device)
-            _learn(learner, node.path, task_data, node.seed, checkpoint=checkpoint, watch=watch)
-            fit = _error(learner, node.path[-1], task_data.train_inputs, task_data.train_labels)
+            data = experiment.tasks.load(node.path[-1], node.seed).to(device)
+            _learn(learner, node.path, data, node.seed, checkpoint=checkpoint, progress=progress)
+            training_error = _error(learner, node.path[-1], data.train_inputs, data.train_labels)
         errors = {}
-        for occurrence in node.tested:
-            inputs, labels = _tested(experiment.tasks, occurrence, node.seed)
+        for occurrence in node.test_occurrences:
+            inputs, labels = _load_test(experiment.tasks, occurrence, node.seed)
             errors[str(occurrence)] = _error(learner, occurrence, inputs.to(device), labels.to(device))
-        return NodeResult(errors, fit, save(learner.state()))
+        return NodeResult(errors, training_error, save(learner.state()))
 
 
 def train_reference(experiment: Experiment, sequence: Sequence[str], seed: int) -> tuple[Array, list[float]]:
-    """The reference: one sequence from beginning to end. The error matrix (T+1, T) and the fit of every task (T,)."""
-    whole, seed = occurrences(sequence), check_seed(seed)
+    """Train one sequence from beginning to end: the reference for `train_node`.
+
+    Args:
+        experiment: Tasks, architecture and method.
+        sequence: Names of tasks.
+        seed: The seed of the initial network, the data and the shuffling.
+
+    Returns:
+        The error matrix (T+1, T), and the training error of every task right after it was learned (T,).
+    """
+    path, seed = occurrences(sequence), check_seed(seed)
     experiment.check(sequence)
-    learner = _learner(experiment, seed)
-    samples = [experiment.tasks.load(occurrence, seed) for occurrence in whole]
-    matrix, fits = [], []
-    for t in range(len(whole) + 1):
+    learner = _start_learner(experiment, seed)
+    data = [experiment.tasks.load(occurrence, seed) for occurrence in path]
+    matrix, training_errors = [], []
+    for t in range(len(path) + 1):
         if t:
-            _learn(learner, whole[:t], samples[t - 1], seed)
-            fits.append(_error(learner, whole[t - 1], samples[t - 1].train_inputs, samples[t - 1].train_labels))
-        together = zip(whole, samples, strict=True)
-        matrix.append([_error(learner, occurrence, s.test_inputs, s.test_labels) for occurrence, s in together])
-    return np.array(matrix), fits
+            _learn(learner, path[:t], data[t - 1], seed)
+            training_errors.append(_error(learner, path[t - 1], data[t - 1].train_inputs, data[t - 1].train_labels))
+        tests = zip(path, data, strict=True)
+        matrix.append([_error(learner, occurrence, d.test_inputs, d.test_labels) for occurrence, d in tests])
+    return np.array(matrix), training_errors
 
 
-def _learner(experiment: Experiment, seed: int, device: str = "cpu") -> Learner:
-    network = experiment.architecture.build(_number(seed, "initial network")).to(device)
+def error(outputs: Tensor, labels: Tensor) -> float:
+    """Compute the error of outputs: the mean squared error of probabilities, or the share of wrong classes.
+
+    Args:
+        outputs: Logits: (n, 1) for binary labels, (n, classes) for classes.
+        labels: Binary labels from 0 to 1 (n, 1), or int64 classes (n,).
+
+    Returns:
+        For binary labels the mean of (sigmoid(output) - label)^2; for classes the share of wrong predictions.
+
+    Raises:
+        ValueError: If binary labels and outputs differ in shape.
+    """
+    if labels.dtype == torch.int64:
+        return float((outputs.argmax(1) != labels).to(torch.float64).mean())
+    if outputs.shape != labels.shape:
+        raise ValueError(f"labels of shape {tuple(labels.shape)}, outputs {tuple(outputs.shape)}: make them equal")
+    return float((outputs.detach().sigmoid() - labels).square().mean())
+
+
+def error_matrix(sequence: Sequence[str], errors: dict[tuple[Occurrence, ...], dict[str, float]]) -> Array:
+    """Return the error matrix of a sequence: L[t, i] is the error on task i after t tasks.
+
+    Args:
+        sequence: Names of tasks.
+        errors: The errors of the sequence's prefixes, by path.
+
+    Returns:
+        The error matrix, (T+1, T).
+    """
+    path = occurrences(sequence)
+    rows = (errors[path[:t]] for t in range(len(path) + 1))
+    return np.array([[row[str(occurrence)] for occurrence in path] for row in rows])
+
+
+def _start_learner(experiment: Experiment, seed: int, device: str = "cpu") -> Learner:
+    network = experiment.architecture.build(_derive_seed(seed, "initial network")).to(device)
     start = getattr(experiment.method, "start", None)
-    return _Reference(network, experiment.method) if start is None else start(network)
+    return _PlainLearner(network, experiment.method) if start is None else start(network)
 
 
 def _learn(
     learner: Learner,
     path: tuple[Occurrence, ...],
-    task_data: TaskData,
+    data: TaskData,
     seed: int,
     *,
     checkpoint: Checkpoint | None = None,
-    watch: ProgressCallback | None = None,
+    progress: ProgressCallback | None = None,
 ) -> None:
-    number = _number(seed, *map(str, path))
-    random = torch.Generator().manual_seed(number)
-    with torch.random.fork_rng(devices=[]):  # dropout draws from the generator that all share
+    number = _derive_seed(seed, *map(str, path))
+    generator = torch.Generator().manual_seed(number)
+    with torch.random.fork_rng(devices=[]):  # dropout uses the global generator
         torch.manual_seed(number)
-        learner.learn(str(path[-1]), task_data, random=random, checkpoint=checkpoint, watch=watch)
+        learner.learn(str(path[-1]), data, generator=generator, checkpoint=checkpoint, progress=progress)
 
 
-def _tested(tasks: Tasks, occurrence: Occurrence, seed: int) -> Pair:
-    """The half of a sample to be tested on, without making the rest where that can be done."""
-    if (tested := getattr(tasks, "tested", None)) is not None:
-        return tested(occurrence, seed)
-    task_data = tasks.load(occurrence, seed)
-    return task_data.test_inputs, task_data.test_labels
+def _load_test(tasks: Tasks, occurrence: Occurrence, seed: int) -> Pair:
+    """Return test inputs and labels, by `tasks.load_test` if there is such a method."""
+    if (load_test := getattr(tasks, "load_test", None)) is not None:
+        return load_test(occurrence, seed)
+    data = tasks.load(occurrence, seed)
+    return data.test_inputs, data.test_labels
 
 
 def _error(learner: Learner, occurrence: Occurrence, inputs: Tensor, labels: Tensor) -> float:
@@ -156,8 +244,13 @@ def _error(learner: Learner, occurrence: Occurrence, inputs: Tensor, labels: Ten
     return error(learner.outputs(task, inputs), labels)
 
 
-class _Reference:
-    """A learner that is nothing but its network."""
+class _PlainLearner:
+    """A learner that remembers nothing but its network's weights.
+
+    Args:
+        network: The network.
+        method: A method with a function `learn`.
+    """
 
     def __init__(self, network: nn.Module, method: Any) -> None:
         self.network, self.method = network, method
@@ -168,39 +261,24 @@ class _Reference:
         task: str,
         data: TaskData,
         *,
-        random: torch.Generator,
+        generator: torch.Generator,
         checkpoint: Checkpoint | None,
-        watch: ProgressCallback | None,
+        progress: ProgressCallback | None,
     ) -> None:
-        self.method.learn(self.network, data, random)
+        self.method.learn(self.network, data, generator)
 
     def outputs(self, task: str | None, inputs: Tensor) -> Tensor:
         with preserved_modes(self.network), torch.no_grad():
             return self.network.eval()(inputs)
 
     def state(self) -> dict[str, Tensor]:
-        values = self.network.state_dict()  # of which several may be in the same memory
+        values = self.network.state_dict()  # several of which may share memory
         return {name: value.clone(memory_format=torch.contiguous_format) for name, value in values.items()}
 
     def restore(self, state: dict[str, Tensor]) -> None:
         self.network.load_state_dict(state)
 
 
-def error(outputs: Tensor, labels: Tensor) -> float:
-    """Mean of (sigmoid of the output - label)^2 for labels between 0 and 1; share of wrong guesses for classes."""
-    if labels.dtype == torch.int64:
-        return float((outputs.argmax(1) != labels).to(torch.float64).mean())
-    if outputs.shape != labels.shape:
-        raise ValueError(f"labels of shape {tuple(labels.shape)}, outputs {tuple(outputs.shape)}: make them equal")
-    return float((outputs.detach().sigmoid() - labels).square().mean())
-
-
-def error_matrix(sequence: Sequence[str], outcomes: dict[tuple[Occurrence, ...], dict[str, float]]) -> Array:
-    """L[t, i], the error on task i after t tasks, from the errors of the sequence's prefixes (T+1, T)."""
-    whole = occurrences(sequence)
-    rows = (outcomes[whole[:t]] for t in range(len(whole) + 1))
-    return np.array([[row[str(occurrence)] for occurrence in whole] for row in rows])
-
-
-def _number(seed: int, *words: str) -> int:
+def _derive_seed(seed: int, *words: str) -> int:
+    """Hash a seed and some strings to a seed of 56 bits."""
     return int.from_bytes(hashlib.sha256(json.dumps([seed, *words]).encode()).digest()[:7], "big")

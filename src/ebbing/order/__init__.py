@@ -1,8 +1,9 @@
-"""Task orders: the best one with a certificate, what is at stake, rules of thumb, and proofs about categories."""
+"""Task orders: the best one with a certificate, the range from best to worst, fronts, and simple rules."""
 
+from ebbing.order._best_order import best_order
 from ebbing.order._front import Front, FrontPoint, front
 from ebbing.order._stakes import RandomOrders, Stakes, random_orders, stakes, worst_order
-from ebbing.order.plan import Plan, best_order
+from ebbing.order.plan import Plan
 
 __all__ = [
     "Front",

@@ -72,7 +72,7 @@ class Assignment:
 
     @cached_property
     def rate(self) -> float:
-        """rho, if k_m = k_1 rho^(m-1) with 0 <= rho <= 1, which the searches need; otherwise a ValueError."""
+        """The rate rho of a geometric kernel, k_m = k_1 rho^(m-1) with 0 <= rho <= 1; any other raises a ValueError."""
         k = self.kernel
         if self.T < 3 or k[1] == 0 == np.abs(k[1:]).max():
             return 0.0
@@ -86,7 +86,7 @@ class Assignment:
         return min(rho, 1.0)
 
     def value(self, order: ArrayLike) -> float:
-        """V(order)."""
+        """Compute V(order)."""
         pi = np.asarray(order, dtype=np.intp)  # (T,)
         if sorted(pi.tolist()) != list(range(self.T)):
             raise ValueError(f"order {pi.tolist()}: each of the tasks 0..{self.T - 1} must appear once")
@@ -95,21 +95,21 @@ class Assignment:
 
     @cached_property
     def nearness(self) -> Floats:
-        """k_|i-j| of two places, with a zero diagonal, (T, T)."""
+        """The weights k_|i-j| of pairs of places, with a zero diagonal (T, T)."""
         k = np.concatenate(([0.0], self.kernel[1:]))
         return k[np.abs(np.subtract.outer(np.arange(self.T), np.arange(self.T)))]
 
     def negated(self) -> "Assignment":
-        """The problem of minimizing -V: its best orders are the worst orders of this one."""
+        """Return the problem of minimizing -V: its best orders are the worst orders of this one."""
         return Assignment(-self.linear, -self.kernel, self.distance)
 
     def reversed(self) -> "Assignment":
-        """The same problem read from the last place to the first."""
+        """Return the same problem read from the last place to the first."""
         return Assignment(self.linear[:, ::-1], self.kernel, self.distance)
 
     @cached_property
     def tolerance(self) -> float:
-        """Values this close count as equal: 1e-9 of a bound on how much V can vary with the order, above rounding."""
+        """The difference below which values count as equal: 1e-9 of a bound on the range of V, above rounding."""
         bare = self.linear - self.linear.mean(0) - self.linear.mean(1)[:, None] + self.linear.mean()
         pairs = (self.T - np.arange(self.T))[1:] @ np.abs(self.kernel[1:])  # sum_{i<j} |k_{j-i}|
         varies = self.T * np.abs(bare).max() + pairs * np.abs(self.distance).max()
@@ -117,7 +117,7 @@ class Assignment:
 
 
 def value_reference(assignment: Assignment, order: ArrayLike) -> float:
-    """V(order), written as in the module's formula; what every faster version is tested against."""
+    """Compute V(order) as in the module's formula: the reference that every faster version is tested against."""
     pi = [int(task) for task in np.asarray(order)]
     total = sum(float(assignment.linear[task, place]) for place, task in enumerate(pi))
     for i, a in enumerate(pi):
@@ -127,7 +127,7 @@ def value_reference(assignment: Assignment, order: ArrayLike) -> float:
 
 
 def all_values(assignment: Assignment) -> tuple[NDArray[np.int8], Floats]:
-    """Every order, and V of each: (T!, T) and (T!,). T is at most 9.
+    """Return every order (T!, T) and V of each (T!,); T is at most 9.
 
     >>> orders, values = all_values(Assignment(np.eye(2), [0, 1], [[0, 3], [3, 0]]))
     >>> orders.tolist(), values.tolist()
@@ -152,7 +152,7 @@ def _permutations(T: int) -> NDArray[np.int8]:
 
 @dataclass(frozen=True, eq=False)
 class Types:
-    """A problem with identical tasks merged into K types, linear centered (which moves V by `offset`), and k_1 >= 0.
+    """A problem whose identical tasks are merged into K types, with linear centered (V moves by `offset`) and k_1 >= 0.
 
     >>> two = Types.of(Assignment(np.zeros((3, 3)), [0, 0.5, 0.25], [[0, 1, 0], [1, 0, 1], [0, 1, 0]]))
     >>> two.members, two.interchangeable().tolist(), two.reversible
@@ -195,25 +195,25 @@ class Types:
 
     @cached_property
     def count(self) -> NDArray[np.int64]:
-        """Tasks of each type, (K,)."""
+        """The number of tasks of each type (K,)."""
         return np.array([len(m) for m in self.members], dtype=np.int64)
 
     @cached_property
     def stride(self) -> NDArray[np.int64]:
-        """What one task of each type adds to the code of a set, (K,): mixed radix, digit x in 0..count_x."""
+        """The stride of each type in the code of a set (K,): mixed radix, digit x in 0..count_x."""
         return np.array([prod(int(c) + 1 for c in self.count[:x]) for x in range(len(self.count))], dtype=np.int64)
 
     def placed(self, code: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The sets with these codes (s,) as counts by type, (s, K)."""
+        """Decode sets (s,) into counts by type (s, K)."""
         return code[:, None] // self.stride % (self.count + 1)
 
     def order(self, sequence: NDArray[np.int16]) -> Order:
-        """An order of the tasks from a sequence of types."""
+        """Return an order of the tasks from a sequence of types."""
         left = [iter(m) for m in self.members]
         return np.array([next(left[x]) for x in sequence[:: -1 if self.backwards else 1]], dtype=np.intp)
 
     def interchangeable(self) -> NDArray[np.int64]:
-        """For each type the last one before it that may trade places with it without changing V, or -1, (K,)."""
+        """Return for each type the last one before it that may trade places with it without changing V, or -1 (K,)."""
         K, d = len(self.count), self.k1 * self.distance
         earlier = np.full(K, -1, dtype=np.int64)
         different = bool(np.diff(np.sort(self.linear[:, 0])).min(initial=np.inf) > self.close)
@@ -227,5 +227,5 @@ class Types:
 
     @property
     def reversible(self) -> bool:
-        """Whether V of an order read backwards is the same (linear is centered, so constants do not hide it)."""
+        """Whether every order has the same V when it is read backwards (linear is centered: no constants)."""
         return bool(np.abs(self.linear - self.linear[:, ::-1]).max() <= self.close)

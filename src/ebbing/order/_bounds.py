@@ -31,10 +31,10 @@ from functools import lru_cache
 from math import inf
 
 import numpy as np
-from numba import njit
 from scipy.optimize import linear_sum_assignment
 
 from ebbing.order._assignment import Assignment, Floats
+from ebbing.order._compilation import compiled
 
 _PATH_STEPS = 100  # subgradients, in the plain version
 _SUBGRADIENTS = 12  # in the compiled version, where the next set starts from the last one's u
@@ -43,14 +43,14 @@ _FRANK_WOLFE = 8
 
 @dataclass(frozen=True)
 class Bound:
-    """No order has V below `value`."""
+    """A lower bound: no order has V below `value`."""
 
     value: float
     steps: int  # of Frank-Wolfe
 
 
 def convex_bound(problem: Assignment, *, steps: int = 200, seconds: float = inf) -> Bound:
-    """The best bound over `steps` Frank-Wolfe steps, or as many as fit in the time (at least one).
+    """Return the best bound over `steps` Frank-Wolfe steps, or as many as fit in the time (at least one).
 
     >>> line = Assignment(np.zeros((3, 3)), kernel=[0, 0.5, 0.25], distance=[[0, 1, 4], [1, 0, 1], [4, 1, 0]])
     >>> round(convex_bound(line).value, 2)      # the best order has -2.75
@@ -90,7 +90,7 @@ def convex_bound(problem: Assignment, *, steps: int = 200, seconds: float = inf)
 
 
 def _path_costs(B: Floats) -> Floats:
-    """e[x, p] of the module's part 1: the cost of task x's share in the path, in each place, (T, T)."""
+    """Return e[x, p] of the module's part 1: the cost of task x's share in the path, in each place (T, T)."""
     T = len(B)
     off = B + np.diag(np.full(T, -inf))
     u, best = -0.75 * B.sum(1) / T, -inf
@@ -115,7 +115,7 @@ def _path_costs(B: Floats) -> Floats:
 
 
 def projected_eigenvectors(A: Floats) -> tuple[Floats, Floats]:
-    """Eigenvalues, increasing, and eigenvectors of A on the vectors of zero sum: (m-1,) and (m, m-1)."""
+    """Return increasing eigenvalues (m-1,) and eigenvectors (m, m-1) of A on the vectors of zero sum."""
     m = len(A)
     if m < 2:
         return np.zeros(0), np.zeros((m, 0))
@@ -126,7 +126,7 @@ def projected_eigenvectors(A: Floats) -> tuple[Floats, Floats]:
 
 
 def _convexify(B: Floats, A: Floats) -> tuple[Floats, Floats, float]:
-    """S, R (T, T) and sum s + sum t of the module's part 2."""
+    """Return S, R (T, T) and sum s + sum t of the module's part 2."""
     (b, Vb), (a, Va) = projected_eigenvectors(B), projected_eigenvectors(A)
     down = a[::-1]  # least product: increasing b with decreasing a
     s = np.concatenate(([0.0], np.cumsum(np.diff(b) * 0.5 * (down[1:] + down[:-1]))))
@@ -136,12 +136,12 @@ def _convexify(B: Floats, A: Floats) -> tuple[Floats, Floats, float]:
 
 # The compiled twin, for the m unplaced tasks of a set and the last m places.
 
-_projected_eigenvectors = njit(cache=True)(projected_eigenvectors)
+_projected_eigenvectors = compiled(projected_eigenvectors)
 
 
 @lru_cache(maxsize=256)
 def last_places(k1: float, rho: float, m: int) -> tuple[float, Floats, Floats, Floats]:
-    """The last m places: the share beta of k_1, A without it (m, m), its projected eigenvalues and eigenvectors."""
+    """Return for the last m places the share beta of k_1, A without it (m, m), and its projected eigendecomposition."""
     beta = (1 - rho) ** 2 * k1
     k = np.concatenate(([0.0], k1 * rho ** np.arange(m)))[:m]
     k[1:2] -= beta
@@ -149,9 +149,9 @@ def last_places(k1: float, rho: float, m: int) -> tuple[float, Floats, Floats, F
     return beta, A, *projected_eigenvectors(A)
 
 
-@njit(cache=True)
+@compiled
 def minorant(tasks, task, H, bounding, lap):
-    """M (m, m) and c: however arranged, the unplaced tasks' linear and mutual costs are at least c + sum_x M[x, place].
+    """Return M (m, m), c: in any arrangement the unplaced tasks' linear and mutual costs are >= c + sum_x M[x, place].
 
     `task` (m,) are their types; it is tightest near H (K,). `bounding` are the places, and u (K,), which is improved.
     """
@@ -180,9 +180,9 @@ def minorant(tasks, task, H, bounding, lap):
     return L, c
 
 
-@njit(cache=True)
+@compiled
 def _with_eigenvalues(vectors, values):
-    """The matrix with these eigenvalues (m-1,) on these vectors (m, m-1)."""
+    """Return the matrix with these eigenvalues (m-1,) on these vectors (m, m-1)."""
     m, n = vectors.shape
     out = np.zeros((m, m))
     for x in range(m):
@@ -192,9 +192,9 @@ def _with_eigenvalues(vectors, values):
     return out
 
 
-@njit(cache=True)
+@compiled
 def _frank_wolfe(B, L, places, lap):
-    """q'/2 (m, m) at a nearly best point Z of <L, Z> + q(Z), and sum s + sum t - q(Z)."""
+    """Return q'/2 (m, m) at a nearly best point Z of <L, Z> + q(Z), and sum s + sum t - q(Z)."""
     _, A, a, a_vectors = places
     m = len(B)
     b, vectors = _projected_eigenvectors(B)
@@ -244,9 +244,9 @@ def _frank_wolfe(B, L, places, lap):
     return best_Z, s.sum() + t.sum() - best_q
 
 
-@njit(cache=True)
+@compiled
 def _path(B, beta, task, u):
-    """Costs beta e_x of an inner and of an end place, (m,) each; `u` is improved in place."""
+    """Return the costs beta e_x of an inner and of an end place (m,) each; improve `u` in place."""
     m = len(B)
     inner, end = np.zeros(m), np.zeros(m)
     if m == 2:
@@ -290,18 +290,18 @@ def _path(B, beta, task, u):
     return inner, end
 
 
-@njit(cache=True)
+@compiled
 def lap_workspace(m):
-    """Rows' and columns' potentials (kept between calls: a warm start), the matching both ways, and scratch."""
+    """Return potentials of rows and columns (kept between calls: a warm start), the matching both ways, and scratch."""
     return (
         np.zeros(m), np.zeros(m), np.empty(m, np.int64), np.empty(m, np.int64), np.empty(m), np.empty(m, np.int64),
         np.empty(m, np.bool_),
     )  # fmt: skip
 
 
-@njit(cache=True)
+@compiled
 def solve_lap(C, lap):
-    """The least sum of C over assignments, by shortest augmenting paths from the last call's column potentials."""
+    """Return the least sum of C over assignments, by shortest augmenting paths from the last column potentials."""
     row, column, at, place = lap[:4]
     m = len(C)
     column -= column[0]  # keeps the potentials from drifting
@@ -322,7 +322,7 @@ def solve_lap(C, lap):
     return row.sum() + column.sum()
 
 
-@njit(cache=True)
+@compiled
 def _augment(C, lap, start):
     """Match row `start` too, along a shortest path of reduced costs (Dijkstra)."""
     row, column, at, place, reach, via, done = lap

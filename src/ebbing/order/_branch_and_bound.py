@@ -11,7 +11,7 @@ A ends no worse. The worst arrangement pairs the largest H^B_x - H^A_x with the 
 
 Per set few prefixes survive (for rho -> 0 one per last task: the Held-Karp recursion of the longest path). What is
 left is bounded from below by a linear assignment of the unplaced tasks to the places left: their linear costs and
--rho^q H_x are exact, and `bounds.minorant`, computed once per set, is a linear function below their mutual costs.
+-rho^q H_x are exact, and `_bounds.minorant`, computed once per set, is a linear function below their mutual costs.
 The assignment's reduced costs discard successors before they are built.
 
 Identical tasks are one type with a count, so categories need a table over counts, not over sets; interchangeable types
@@ -29,11 +29,11 @@ from math import factorial, inf, prod
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ebbing.order._assignment import Assignment, Floats, Order, Types
 from ebbing.order._bounds import convex_bound, lap_workspace, last_places, minorant, solve_lap
+from ebbing.order._compilation import SLOWDOWN, compiled
 from ebbing.order._local_search import search
 
 Integers = NDArray[np.int64]
@@ -42,12 +42,12 @@ _DOMINANCE = 1e-4  # of the tolerance, per layer: prefixes this close count as e
 _ROUNDS = 200  # the heuristic search that provides the first order has 1 + T^4 / 200 rounds
 _BOTH_ENDS = 11  # from this T on, it pays to find out from which end to start
 _BATCH = 200_000  # prefixes expanded together: more means more dominance, and more memory
-_SLICE = 20_000  # prefixes built between two looks at the clock, of at most a fortieth as many sets
+_SLICE = 20_000 // SLOWDOWN  # prefixes built between two looks at the clock, of at most a fortieth as many sets
 
 
 @dataclass(frozen=True)
 class Proof:
-    """The best order found, and what is known about all others."""
+    """The best order found, and a lower bound on all others."""
 
     order: Order  # (T,)
     value: float
@@ -79,7 +79,7 @@ class _Batch(NamedTuple):
     successors: Integers  # (s,) bit x is set if type x may come next
 
     def part(self, lo: int, hi: int) -> "_Batch":
-        """Prefixes lo to hi."""
+        """Return the prefixes lo to hi."""
         cut = slice(lo, hi)
         return _Batch(
             self.j, self.code[cut], self.prefix[cut], self.V[cut], self.H[cut], self.bound[cut], self.successors[cut]
@@ -87,7 +87,7 @@ class _Batch(NamedTuple):
 
 
 class _Rules(NamedTuple):
-    """What else, besides the bound, discards a prefix."""
+    """The rules that discard a prefix, besides its bound."""
 
     earlier: Integers  # (K,) the type that must start before, or -1
     weight: Integers | None  # (K,) if one of two directions is enough: the first half weighs no less than the last
@@ -150,7 +150,7 @@ def prove(
 
 
 def ties(problem: Assignment, value: float, *, cap: int = 1000, seconds: float = inf) -> Ties:
-    """All orders with V <= value + tolerance, up to `cap`, where `value` is the proved optimum.
+    """Return all orders with V <= value + tolerance, up to `cap`, where `value` is the proved optimum.
 
     >>> line = Assignment(np.zeros((3, 3)), kernel=[0, 0.5, 0.25], distance=[[0, 1, 4], [1, 0, 1], [4, 1, 0]])
     >>> sorted(ties(line, value=-2.75).orders.tolist())
@@ -176,7 +176,7 @@ def ties(problem: Assignment, value: float, *, cap: int = 1000, seconds: float =
 
 
 def _weights(earlier: Integers) -> Integers:
-    """A weight per type, the same for interchangeable ones, (K,)."""
+    """Return a weight per type, the same for interchangeable ones (K,)."""
     weight = np.arange(len(earlier), dtype=np.int64)
     for x, y in enumerate(earlier):
         if y >= 0:
@@ -185,7 +185,7 @@ def _weights(earlier: Integers) -> Integers:
 
 
 def _root(types: Types, rules: _Rules) -> _Batch:
-    """The empty prefix."""
+    """Return the empty prefix."""
     first = sum(1 << x for x, y in enumerate(rules.earlier) if y < 0)
     T, K = types.linear.shape[1], len(types.count)
     code, successors = np.zeros(1, np.int64), np.array([first], dtype=np.int64)
@@ -193,19 +193,19 @@ def _root(types: Types, rules: _Rules) -> _Batch:
 
 
 def _split(batch: _Batch) -> list[_Batch]:
-    """Batches of at most `_BATCH` prefixes."""
+    """Split prefixes into batches of at most `_BATCH`."""
     if 0 < len(batch.V) <= _BATCH:
         return [batch]
     return [batch.part(at, at + _BATCH) for at in range(0, len(batch.V), _BATCH)]
 
 
 def _open_bound(stack: list[_Batch], types: Types, value: float) -> float:
-    """No order is below both the best one known and every prefix still open."""
+    """Return the lower bound of all orders: the least over the best one known and the open prefixes."""
     return min(value, min(float(batch.bound.min()) for batch in stack) + types.offset)
 
 
 def _shorter_way(types: Types, stack: list[_Batch], rules: _Rules, prune: float) -> tuple[Types, list[_Batch]]:
-    """The problem read from the end whose first tasks leave fewer pairs to try, these first tasks expanded."""
+    """Choose the end to start from, by how many pairs its first tasks leave; return the problem and its first batch."""
     ways = (types, replace(types, linear=types.linear[:, ::-1].copy(), backwards=True))
     first = [batch for way in ways if (batch := _children(way, stack[0], rules, prune)) is not None]
     if len(first) < 2:  # late
@@ -216,7 +216,7 @@ def _shorter_way(types: Types, stack: list[_Batch], rules: _Rules, prune: float)
 
 
 def _children(types: Types, batch: _Batch, rules: _Rules, prune: float) -> _Batch | None:
-    """The prefixes one task longer that are neither dominated nor bounded above `prune`; None if late."""
+    """Return the prefixes one task longer that are not dominated and not bounded above `prune`; None if time is up."""
     j, K, T = batch.j + 1, len(types.count), types.linear.shape[1]
     parent, added = np.nonzero(batch.successors[:, None] >> np.arange(K) & 1)  # (c,), (c,)
     code = batch.code[parent] + types.stride[added]  # (c,)
@@ -253,7 +253,7 @@ def _children(types: Types, batch: _Batch, rules: _Rules, prune: float) -> _Batc
     return _Batch(j, code[who], prefix, V, H, bound, successors)
 
 
-@njit(cache=True)
+@compiled
 def _expand(tasks, parents, candidates, bounding, limits):
     """For each set: build its prefixes, drop the dominated, bound the others, note their possible successors."""
     edges, remaining, parent, added = candidates
@@ -306,9 +306,9 @@ def _expand(tasks, parents, candidates, bounding, limits):
     return who[:out], outV[:out], outH[:out], bound[:out], successors[:out]
 
 
-@njit(cache=True)
+@compiled
 def _build(tasks, parents, candidates, left, powers):
-    """V, H and score of a set's candidates; the score is V of the mean completion: who dominates has a lower one."""
+    """Return V, H and score of a set's candidates; the score, V of the mean completion, is lower for who dominates."""
     linear, distance, k1, rho = tasks
     j, parent_V, parent_H, _ = parents
     parent, added = candidates
@@ -324,9 +324,9 @@ def _build(tasks, parents, candidates, left, powers):
     return V, H, score
 
 
-@njit(cache=True)
+@compiled
 def _dominated(e, alive, prefixes, rest, slack):
-    """Whether (D) holds, up to slack, for prefix e beside one of those alive."""
+    """Return whether (D) holds, up to slack, for prefix e beside one of those alive."""
     V, H = prefixes
     left, powers = rest
     gain, size = np.empty(len(left)), np.empty(len(left), np.int64)

@@ -3,30 +3,116 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from ebbing.order.plan import Progress, best_order
+from ebbing._tables import Table, Tabular, format_number, to_frame
+from ebbing.order._best_order import Progress, best_order
+from ebbing.order._search_space import provable
+from ebbing.order._tables import COLUMNS, join_names, problem_table
 from ebbing.problem import Problem
 from ebbing.theory import expect
+from ebbing.theory._description import learning_notes
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
 class FrontPoint:
-    """A point of the front: an order and both its values."""
+    """A corner of the front: an order and both its values.
+
+    Attributes:
+        order: Indices into the problem's tasks, from 0, in the order of learning (T,).
+        forgetting: E F_T in that order.
+        generalization: E G_T in that order.
+        proved: Whether no order is better for the weights that led to this corner.
+    """
 
     order: tuple[int, ...]
     forgetting: float
     generalization: float
-    proved: bool  # that no order is better for the weights that led here
+    proved: bool
 
 
-@dataclass(frozen=True)
-class Front:
-    """The corners of the convex front, least forgetting first; iterate over it for the points."""
+@dataclass(frozen=True, eq=False)
+class Front(Tabular):
+    """The corners of the convex front of forgetting and generalization error; iterate over it for the corners.
 
+    Attributes:
+        problem: The tasks, in the order in which they were given.
+        points: The corners, least forgetting first.
+        complete: Whether every corner is proved and none is missing: each order lies on or above the lines between
+            them.
+    """
+
+    problem: Problem
     points: tuple[FrontPoint, ...]
-    complete: bool  # every corner is proved and none is missing: each order lies on or above the lines between them
+    complete: bool
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the corners as a pandas DataFrame.
+
+        Returns:
+            One row per corner, least forgetting first, with the columns `forgetting`, `generalization`, `proved` and
+            `tasks` (names in the order of learning).
+        """
+        return to_frame(
+            {
+                "forgetting": [point.forgetting for point in self.points],
+                "generalization": [point.generalization for point in self.points],
+                "proved": [point.proved for point in self.points],
+                "tasks": [self._names(point) for point in self.points],
+            }
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the front: generalization error against forgetting, with the given order.
+
+        Args:
+            ax: The axes to draw on; a new figure if None.
+
+        Returns:
+            The axes.
+        """
+        from ebbing.plot.order import order_front
+
+        return order_front(self, ax=ax)
+
+    def _names(self, point: FrontPoint) -> tuple[str, ...]:
+        return tuple(self.problem.names[i] for i in point.order)
+
+    def _tables(self) -> Sequence[Table]:
+        rows = [
+            [
+                format_number(point.forgetting),
+                format_number(point.generalization),
+                join_names(self._names(point)),
+                "proved" if point.proved else "not proved",
+            ]
+            for point in self.points
+        ]
+        if self.complete:
+            note = "All corners of the convex front, proved: no order lies below the lines between them in this model."
+        elif provable(self.problem):
+            note = (
+                "The search ended before every corner was proved: corners may be missing or not the best. More time "
+                "(seconds) may complete the front."
+            )
+        else:
+            note = (
+                "There are too many tasks for a proof: corners may be missing or not the best. More time (seconds) may "
+                "find better ones, not prove them."
+            )
+        first = self.problem.reordered(self.points[0].order)
+        notes = [note, *learning_notes(first, expect(first).errors, self.points[0].forgetting)]
+        headers = [*COLUMNS.values(), "order", "certificate"]
+        return (
+            problem_table(self.problem),
+            Table("Orders that balance forgetting and generalization error:", headers, rows, notes, left=(2, 3)),
+        )
 
     def __iter__(self) -> Iterator[FrontPoint]:
         return iter(self.points)
@@ -36,14 +122,24 @@ class Front:
 
 
 def front(problem: Problem, *, seconds: float = 60.0, seed: int = 0, progress: Progress | None = None) -> Front:
-    """Orders that balance forgetting and generalization error: the corners of the convex front, least forgetting first.
+    """Return the orders that balance forgetting and generalization error: the corners of the convex front.
 
     Each is optimal for some weights of the two. An order that none of them beats in both respects may lie between
     corners, but no order lies below the line that joins them.
 
-    >>> points = front(Problem.categories("ABBBBB", n=50, p=100))
-    >>> [point.order.index(0) + 1 for point in points]       # the special task moves to the front
-    [2, 1]
+    Args:
+        problem: The tasks, in any order.
+        seconds: Time for the searches.
+        seed: Seed of the searches.
+        progress: Called now and then with a line on the state of the search.
+
+    Returns:
+        The corners, least forgetting first.
+
+    Example:
+        >>> points = front(Problem.categories("ABBBBB", n=50, p=100))
+        >>> [point.order.index(0) + 1 for point in points]       # the special task moves to the front
+        [2, 1]
     """
     expect(problem)
     deadline = time.monotonic() + seconds
@@ -77,4 +173,4 @@ def front(problem: Problem, *, seconds: float = 60.0, seed: int = 0, progress: P
             points.append(other)
         else:
             open_pairs += [(between, other), (one, between)]
-    return Front(tuple(points), searched and all(point.proved for point in points))
+    return Front(problem, tuple(points), searched and all(point.proved for point in points))

@@ -25,19 +25,19 @@ from math import inf
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ebbing.order._assignment import Assignment, Floats, Order
+from ebbing.order._compilation import SLOWDOWN, compiled
 
 _HEAT = 0.05  # of the typical worsening: how much worse an order the search moves to
-_SLICE_WORK = 2e7  # multiplications between two looks at the clock, about
+_SLICE_WORK = 2e7 / SLOWDOWN  # multiplications between two looks at the clock, about
 _ENOUGH = 1e-3  # of the tolerance: a smaller improvement is rounding
 
 
 @dataclass(frozen=True)
 class Found:
-    """The best order a heuristic search met."""
+    """The best order of a local search."""
 
     order: Order  # (T,)
     value: float
@@ -139,9 +139,9 @@ def _embed(problem: Assignment) -> _Tasks:
     )
 
 
-@njit(cache=True)
+@compiled
 def _rounds(tasks, run, draws):
-    """Shake and descend once per row of `draws`, (rounds, 4). Returns the rounds used, and whether the run is stale."""
+    """Shake and descend once per row of `draws` (rounds, 4); return the rounds used and whether the run is stale."""
     pi, top, score, idle = run
     T, shape, enough, window = len(pi), tasks[1].shape, tasks[7], tasks[8]
     fields = np.zeros(shape), np.zeros(shape)
@@ -176,7 +176,7 @@ def _rounds(tasks, run, draws):
     return len(draws), False
 
 
-@njit(cache=True)
+@compiled
 def _shake(pi, awake, draw, window):
     """Exchange two neighboring stretches of places, or three tasks anywhere, and wake those nearby."""
     T = len(pi)
@@ -196,14 +196,14 @@ def _shake(pi, awake, draw, window):
         _wake(pi, awake, place, window)
 
 
-@njit(cache=True)
+@compiled
 def _wake(pi, awake, p, window):
-    """The tasks near place p must be looked at again."""
+    """Mark the tasks near place p to be tried again."""
     for q in range(max(0, p - window), min(len(pi), p + window + 1)):
         awake[pi[q]] = True
 
 
-@njit(cache=True)
+@compiled
 def _descend(tasks, pi, fields, awake):
     """Let each waking task make its best move, until all sleep."""
     T, enough, window = len(pi), tasks[7], tasks[8]
@@ -224,7 +224,7 @@ def _descend(tasks, pi, fields, awake):
             _wake(pi, awake, q, window)
 
 
-@njit(cache=True)
+@compiled
 def _move(pi, p, q, carry):
     """Carry the task in place p to place q, the tasks between closing up; or swap the two."""
     if not carry:
@@ -236,9 +236,9 @@ def _move(pi, p, q, carry):
     pi[q] = a
 
 
-@njit(cache=True)
+@compiled
 def _update(tasks, pi, fields, lo, hi):
-    """l_p and r_p of all places, after changes between places lo and hi."""
+    """Update l_p and r_p of all places after changes between places lo and hi."""
     signed, k1, rho = tasks[2], tasks[5], tasks[6]
     left, right = fields
     T, D = left.shape
@@ -250,9 +250,9 @@ def _update(tasks, pi, fields, lo, hi):
             right[p, c] = rho * right[p + 1, c] + k1 * signed[pi[p + 1], c]
 
 
-@njit(cache=True)
+@compiled
 def _value(tasks, pi, fields):
-    """V without its constant."""
+    """Compute V without its constant."""
     linear, alpha, total = tasks[0], tasks[1], 0.0
     for p in range(len(pi)):
         total += linear[pi[p], p]
@@ -261,9 +261,9 @@ def _value(tasks, pi, fields):
     return total
 
 
-@njit(cache=True)
+@compiled
 def _best_move(tasks, pi, fields, p):
-    """The best swap or insertion of the task in place p: the change of V, the other place, and whether to carry."""
+    """Return the best move of the task in place p: the change of V, the other place, and whether to carry or swap."""
     linear, alpha, signed, distance, kernel, k1, rho = tasks[:7]
     left, right = fields
     T, D = alpha.shape

@@ -28,15 +28,16 @@ import numpy.typing as npt
 
 from ebbing._validate import Array
 from ebbing.order._branch_and_bound import Proof
+from ebbing.order._compilation import COMPILED, SLOWDOWN
 from ebbing.order._local_search import Found
 from ebbing.order._unequal_kernels import anneal, depth_first, descend, learn_rest
 from ebbing.problem import Problem
 from ebbing.theory._rates import Rates
 
-_NODES = 500_000  # prefixes between two looks at the clock
+_NODES = 500_000 // SLOWDOWN  # prefixes between two looks at the clock
 _TOLERANCE = 1e-12  # of the scale of V
 _MOVES = 200  # per task, in one cooling
-_DESCEND_UP_TO = 120  # tasks: beyond, trying every move takes too long
+_DESCEND_UP_TO = 120 if COMPILED else 30  # tasks: beyond, trying every move takes too long
 
 Order = npt.NDArray[np.intp]
 
@@ -56,7 +57,7 @@ class Recursion:
 
     @classmethod
     def of(cls, problem: Problem, a: float, b: float) -> Recursion:
-        """The objective on the tasks of `problem`; a, b may be negative to search for the worst order."""
+        """Return the objective on the tasks of `problem`; negative a, b search for the worst order."""
         rates, start = Rates.of(problem), np.ascontiguousarray(problem.start)
         return cls(
             rates.retained,
@@ -75,11 +76,11 @@ class Recursion:
         return len(self.retained)
 
     def value(self, order: npt.ArrayLike) -> float:
-        """V(order)."""
+        """Compute V(order)."""
         return float(self._last(order) @ (self.a, -self.b))
 
     def mean_error(self, order: npt.ArrayLike) -> float:
-        """G_T of an order."""
+        """Compute G_T of an order."""
         return float(self._last(order)[0])
 
     def _last(self, order: npt.ArrayLike) -> Array:
@@ -90,23 +91,23 @@ class Recursion:
 
     @property
     def arrays(self) -> tuple[Array, Array, Array, Array]:
-        """What the compiled recursion takes."""
+        """The arrays that the compiled recursion takes."""
         return self.retained, self.replaced, self.noise, self.gaps
 
     @property
     def tolerance(self) -> float:
-        """Values this close count as equal: rounding, with room."""
+        """The difference below which values count as equal: a multiple of rounding."""
         largest = max(float(self.start.max()), float((self.gaps + self.noise_floor).max()))
         return _TOLERANCE * (abs(self.a) + abs(self.b) * self.T) * largest
 
 
 def generalization_order(problem: Recursion) -> Order:
-    """Decreasing mean_k d_ik + q_i / (1 - r_i): the order of least G_T, whatever n and sigma are."""
+    """Return the order of least G_T for any n and sigma: decreasing mean_k d_ik + q_i / (1 - r_i)."""
     return np.argsort(-(problem.gaps.mean(axis=1) + problem.noise_floor), kind="stable")
 
 
 def lower_bound(problem: Recursion) -> float:
-    """No order has V below this (a, b >= 0).
+    """Return a lower bound of V over all orders (a, b >= 0).
 
     >>> tasks = Problem.from_vectors([[1.0, 0], [0, 1], [1, 1]], n=[5, 10, 20], p=40, sigma=0.1)
     >>> problem = Recursion.of(tasks, a=1.5, b=0.5)
@@ -136,7 +137,7 @@ def prove(
     seconds: float = inf,
     progress: Callable[[Proof], None] | None = None,
 ) -> Proof:
-    """Search every order worth it, until done, time is up or the user interrupts (a, b >= 0).
+    """Search depth first until the best order is proved, time is up or the user interrupts (a, b >= 0).
 
     >>> tasks = Problem.from_vectors([[1.0, 0], [0, 1], [1, 1]], n=[5, 10, 20], p=40, sigma=0.1)
     >>> prove(Recursion.of(tasks, a=1.5, b=0.5), incumbent=[0, 1, 2]).proved
@@ -203,7 +204,7 @@ def search(
             random = np.random.default_rng([seed, 0, done])
             order = best.order.astype(np.int64) if done % 2 == 0 else random.permutation(T).astype(np.int64)
             cooling = hot * np.geomspace(1.0, 1e-5, moves)
-            chunk = max(1, round(2e8 / T**2))
+            chunk = max(1, round(2e8 / SLOWDOWN / T**2))
             for first in range(0, moves, chunk):
                 draws = random.random((min(chunk, moves - first), 4))
                 temperatures = cooling[first : first + chunk]
@@ -224,7 +225,7 @@ def search(
 
 
 def _twins(problem: Recursion) -> npt.NDArray[np.int64]:
-    """For each task the last identical one before it, or -1: of identical tasks only one succession is searched."""
+    """Return for each task the last identical one before it, or -1: identical tasks are searched in one order only."""
     features = np.column_stack([problem.gaps, problem.retained, problem.noise, problem.start])
     twins = np.full(problem.T, -1)
     for t in range(problem.T):

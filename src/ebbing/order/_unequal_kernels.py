@@ -1,14 +1,15 @@
-"""The compiled loops of `unequal`: the recursion, moves in an order, annealing, and the depth-first search.
+"""The compiled loops of `_unequal`: the recursion, moves in an order, annealing, and the depth-first search.
 
-The arrays keep, learn, noise, level (T,), gaps (T, T) and the weights a, b are those of `unequal.Recursion`. rows
-(T+1, T) holds the errors after each place, learned (T+1,) the running sum of D_t.
+The arrays retained, replaced, noise, noise_floor (T,), gaps (T, T) and the weights a, b are those of
+`_unequal.Recursion`. rows (T+1, T) holds the errors after each place, learned (T+1,) the running sum of D_t.
 """
 
 import numpy as np
-from numba import njit
+
+from ebbing.order._compilation import compiled
 
 
-@njit(cache=True)
+@compiled
 def learn_rest(retained, replaced, noise, gaps, order, rows, learned, first):
     """Fill rows[first+1:] (T+1, T) and the running sum of D_t in learned[first+1:]."""
     T = len(order)
@@ -20,12 +21,12 @@ def learn_rest(retained, replaced, noise, gaps, order, rows, learned, first):
             rows[place + 1, i] = r * rows[place, i] + s * gaps[t, i] + q
 
 
-@njit(cache=True)
+@compiled
 def _v(a, b, rows, learned):
     return a * rows[-1].mean() - b * learned[-1]
 
 
-@njit(cache=True)
+@compiled
 def _carry(order, p, q):
     """Take the task at p out and put it in at q."""
     task = order[p]
@@ -35,7 +36,7 @@ def _carry(order, p, q):
     order[q] = task
 
 
-@njit(cache=True)
+@compiled
 def _move(order, p, q, swap):
     """Swap two tasks, or carry one from p to q; the same with p and q exchanged undoes it."""
     if swap:
@@ -44,9 +45,9 @@ def _move(order, p, q, swap):
         _carry(order, p, q)
 
 
-@njit(cache=True)
+@compiled
 def anneal(retained, replaced, noise, gaps, a, b, order, rows, learned, draws, temperatures):
-    """Try one random move per row of `draws`; keep it if V falls, or by chance if it rises little."""
+    """Try one random move per row of `draws`; keep it if V falls, or randomly if it rises little."""
     T = len(order)
     learn_rest(retained, replaced, noise, gaps, order, rows, learned, 0)
     value = _v(a, b, rows, learned)
@@ -66,7 +67,7 @@ def anneal(retained, replaced, noise, gaps, a, b, order, rows, learned, draws, t
             learn_rest(retained, replaced, noise, gaps, order, rows, learned, min(p, q))
 
 
-@njit(cache=True)
+@compiled
 def descend(retained, replaced, noise, gaps, a, b, order, rows, learned, tolerance):
     """Try every move until none lowers V."""
     T = len(order)
@@ -90,7 +91,7 @@ def descend(retained, replaced, noise, gaps, a, b, order, rows, learned, toleran
                         learn_rest(retained, replaced, noise, gaps, order, rows, learned, min(p, q))
 
 
-@njit(cache=True)
+@compiled
 def completion_bound(retained, replaced, noise, gaps, noise_floor, a, b, by_error, row, learned, used):
     """V of every completion of a prefix is at least this."""
     T = len(retained)
@@ -117,12 +118,12 @@ def completion_bound(retained, replaced, noise, gaps, noise_floor, a, b, by_erro
     return a * mean - b * most
 
 
-@njit(cache=True)
+@compiled
 def depth_first(
-    retained, replaced, noise, gaps, noise_floor, a, b, by_error, twins, rows, learned, bounds, prefix, following, used, best, score,
-    depth, tolerance, budget,
+    retained, replaced, noise, gaps, noise_floor, a, b, by_error, twins, rows, learned, bounds, prefix, following, used,
+    best, score, depth, tolerance, budget,
 ):  # fmt: skip
-    """Go on with the depth-first search for `budget` prefixes. Returns the depth reached (-1: done) and prefixes."""
+    """Continue the depth-first search for `budget` prefixes; return the depth reached (-1: done) and the prefixes."""
     T = len(retained)
     nodes = 0
     while depth >= 0 and nodes < budget:

@@ -1,8 +1,9 @@
-"""What an order is judged by: forgetting, generalization error, or a weighted mix of both.
+"""The objective of an order: expected forgetting, generalization error, or a weighted mix of both.
 
-With weights f and g,  V(pi) = f E F_T + g E G_T  of the tasks learned in the order pi. With D_t the error of task t when
-just learned, (T-1) F_T = T G_T - sum_t D_t, so always  V = a G_T - b sum_t D_t  with a = g + f T/(T-1), b = f/(T-1): the
-form of `unequal.Recursion`. With equal n and sigma, Theorem 1 makes it an `Assignment` plus a constant:
+With weights f and g,  V(pi) = f E F_T + g E G_T  of the tasks learned in the order pi. With D_t the error of task t
+when just learned, (T-1) F_T = T G_T - sum_t D_t, so always  V = a G_T - b sum_t D_t  with a = g + f T/(T-1) and
+b = f/(T-1): the form of `_unequal.Recursion`. With equal n and sigma, Theorem 1 makes it an `Assignment` plus a
+constant:
 
     T G_T     = sum_i (1-r) r^{T-i} S_{pi_i} + r^T sum_i |w*_i|^2 + noise,            S_k = sum_l d_kl
     sum_t D_t = sum_i r^i |w*_{pi_i}|^2 + (1-r) sum_{i<j} r^{j-i} d(pi_i, pi_j) + noise.
@@ -16,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from ebbing._validate import number
+from ebbing._validate import check_number
 from ebbing.order._assignment import Assignment
 from ebbing.problem import Problem
 from ebbing.theory import expect
@@ -29,19 +30,38 @@ Objective = str | Mapping[str, float]
 
 @dataclass(frozen=True)
 class Criterion:
-    """The weights of a minimization, checked."""
+    """The validated objective of a search: V(pi) = f E F_T + g E G_T.
+
+    Attributes:
+        problem: The tasks.
+        forgetting: f, the weight of forgetting.
+        generalization: g, the weight of the generalization error.
+        objective: The objective as the user gave it.
+    """
 
     problem: Problem
     forgetting: float
     generalization: float
-    objective: Objective  # as the user gave it
+    objective: Objective
 
     @classmethod
     def of(cls, problem: Problem, objective: Objective) -> Criterion:
-        """Reads what the user wants minimized, and refuses problems whose expectation is infinite.
+        """Return the criterion of an objective in the form that users give it.
 
-        >>> Criterion.of(Problem.orthogonal(T=3, n=50, p=100), "forgetting").forgetting
-        1.0
+        Args:
+            problem: The tasks.
+            objective: "forgetting", "generalization", or weights such as {"forgetting": 0.7, "generalization": 0.3}.
+
+        Returns:
+            The criterion with both weights.
+
+        Raises:
+            ValueError: If the objective is neither a known name nor weights, if no weight is positive, or if the
+                expectation is infinite or undefined (forgetting needs two tasks).
+
+        Example:
+            >>> Criterion.of(Problem.orthogonal(T=3, n=50, p=100), "forgetting").forgetting
+            1.0
         """
         known = ("forgetting", "generalization")
         weights = {objective: 1.0} if isinstance(objective, str) else dict(objective)
@@ -50,7 +70,7 @@ class Criterion:
                 f"objective={objective!r}: give 'forgetting', 'generalization', or weights of both "
                 "such as {'forgetting': 0.7, 'generalization': 0.3}"
             )
-        f, g = (number(name, weights.get(name, 0.0)) for name in known)
+        f, g = (check_number(name, weights.get(name, 0.0)) for name in known)
         if f == g == 0:
             raise ValueError(f"objective={objective!r}: one of the weights must be positive")
         if f:
@@ -59,25 +79,36 @@ class Criterion:
         return cls(problem, f, g, objective)
 
     def value(self, order: npt.ArrayLike) -> float:
-        """f E F_T + g E G_T of the tasks in this order, by `expect`."""
+        """Compute V(order) = f E F_T + g E G_T by `expect`.
+
+        Args:
+            order: Indices of the tasks from 0, in the order of learning (T,).
+
+        Returns:
+            The value of the objective.
+        """
         e = expect(self.problem.reordered(np.asarray(order)))
         return self.forgetting * (e.forgetting if self.forgetting else 0.0) + self.generalization * e.generalization
 
     @property
     def coefficients(self) -> tuple[float, float]:
-        """a and b of V = a G_T - b sum_t D_t."""
+        """The coefficients a and b of V = a G_T - b sum_t D_t."""
         T = self.problem.T
         if not self.forgetting:
             return self.generalization, 0.0
         return self.generalization + self.forgetting * T / (T - 1), self.forgetting / (T - 1)
 
     def assignment(self) -> tuple[Assignment, float]:
-        """The same as an assignment with a geometric kernel, and the constant that its value lacks.
+        """Return the same objective as an assignment of tasks to places; n and sigma must be equal.
 
-        >>> criterion = Criterion.of(Problem.orthogonal(T=3, n=50, p=100, sigma=0.3), "forgetting")
-        >>> problem, constant = criterion.assignment()
-        >>> round(problem.value([2, 0, 1]) + constant, 12) == round(criterion.value([2, 0, 1]), 12)
-        True
+        Returns:
+            The assignment, whose kernel is geometric, and the constant to add to its value.
+
+        Example:
+            >>> criterion = Criterion.of(Problem.orthogonal(T=3, n=50, p=100, sigma=0.3), "forgetting")
+            >>> problem, constant = criterion.assignment()
+            >>> round(problem.value([2, 0, 1]) + constant, 12) == round(criterion.value([2, 0, 1]), 12)
+            True
         """
         problem, T = self.problem, self.problem.T
         rates = Rates.of(problem)
@@ -95,7 +126,7 @@ class Criterion:
         return Assignment(linear, kernel, problem.gaps), constant
 
     def _noise(self, rates: Rates) -> tuple[float, float]:
-        """What noise adds to G_T and to sum_t D_t; the same for every order."""
+        """Return the share of noise in G_T and in sum_t D_t, which is the same for every order."""
         noise, total = 0.0, 0.0
         for retained, q in zip(rates.retained.tolist(), rates.noise_error.tolist(), strict=True):
             noise = retained * noise + q

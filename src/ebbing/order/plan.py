@@ -1,56 +1,45 @@
-"""In which order should the tasks be learned? `best_order`.
-
-How an order is found, and what its certificate says:
-
-==============================  ==============================================  ================================
-what is minimized               how                                             certificate
-==============================  ==============================================  ================================
-generalization error            a sort (proof in docs/order.md)                 optimal, at any T, n_t, sigma_t
-forgetting or a mix,            branch and bound with dominance (`exact`),      proved in seconds to T = 16, and
-equal n and sigma               local search and convex bound (`heuristic`,     further with repeated tasks;
-                                `bounds`) beyond                                beyond, a lower bound
-forgetting or a mix,            depth-first search over the expectation,        proved to T = 12 or so; beyond,
-unequal n or sigma              annealing beyond (`unequal`)                    a lower bound
-==============================  ==============================================  ================================
-"""
+"""An order of the tasks with its certificate: `Plan`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
-from itertools import combinations
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from math import factorial, prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from ebbing.order import _branch_and_bound, _local_search, _unequal
-from ebbing.order._bounds import convex_bound
+from ebbing._tables import Table, Tabular, format_number, to_frame
+from ebbing.order import _branch_and_bound, _unequal
+from ebbing.order._search_space import PROVABLE_STATES, nearest_equivalent, provable, states
+from ebbing.order._tables import describe_objective, join_names, problem_table
 from ebbing.order.objective import Criterion, Objective
 from ebbing.problem import Problem
+from ebbing.theory import expect
+from ebbing.theory._description import learning_notes
 
-Progress = Callable[[str], None]
-"""Called now and then with a line on how the search stands."""
-
-PROVABLE_STATES = 2**20
-"""Sets of learned tasks (identical tasks counted together) up to which a proof is tried: 20 different tasks."""
-_PROVABLE_UNEQUAL = 14
-"""Tasks up to which a proof is tried when they differ in n or sigma."""
-SOON = 1.0
-"""Seconds that whatever comes after Ctrl-C may take, to end with a bound."""
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
-    """An order with its certificate.
+class Plan(Tabular):
+    """An order of the tasks with its certificate.
 
-    order: indices into the problem's tasks, from 0, in the order of learning.
-    value: what was minimized, in that order (for `worst_order`, maximized).
-    lower_bound: no order is below it (for `worst_order`: above). Equal to `value` if proved.
-    proved: no order is better by more than `tolerance`.
-    how: by which method it was found.
-    minimize: what was asked for.
+    Attributes:
+        problem: The tasks, in the order in which they were given.
+        order: Indices into the problem's tasks, from 0, in the order of learning (T,).
+        value: The objective in that order: the least found, or for `worst_order` the largest.
+        lower_bound: No order is below it (for `worst_order`: above it). Equal to `value` if proved.
+        proved: Whether no order is better by more than `tolerance`.
+        tolerance: Differences below it count as ties.
+        method: The method that found the order.
+        objective: "forgetting", "generalization" or the weights of both.
+        worst: Whether the largest value was searched for.
+        interrupted: Whether Ctrl-C ended the search.
     """
 
     problem: Problem
@@ -59,14 +48,18 @@ class Plan:
     lower_bound: float
     proved: bool
     tolerance: float
-    how: str
+    method: str
     objective: Objective
-    worst: bool = False  # whether the largest value was looked for
-    interrupted: bool = False  # whether Ctrl-C ended the search
+    worst: bool = False
+    interrupted: bool = False
 
     @cached_property
     def ties(self) -> int | None:
-        """How many orders share the value, identical tasks told apart; None if not known. Searched for on first use."""
+        """The number of orders that share the value, identical tasks counted apart.
+
+        Returns:
+            The number, computed on first use; None if it is not known.
+        """
         if not self.proved or self.worst:
             return None
         criterion = Criterion.of(self.problem, self.objective)
@@ -80,7 +73,7 @@ class Plan:
 
     @property
     def gap(self) -> float:
-        """How far the order may be from the best one."""
+        """The largest possible distance of the value from the best one, |value - lower_bound|."""
         return abs(self.value - self.lower_bound)
 
     @property
@@ -93,112 +86,49 @@ class Plan:
         """The problem with its tasks in this order."""
         return self.problem.reordered(self.order)
 
+    @property
+    def provable(self) -> bool:
+        """Whether the search ends with a proof, given enough time."""
+        return self.proved or (provable(self.problem) and (self.problem.uniform or not self.worst))
 
-def best_order(
-    problem: Problem,
-    objective: Objective = "forgetting",
-    *,
-    seconds: float = 60.0,
-    seed: int = 0,
-    progress: Progress | None = None,
-) -> Plan:
-    """The order of least expected forgetting, generalization error, or a weighted mix.
+    def to_frame(self) -> pd.DataFrame:
+        """Return what happens to each task in this order as a pandas DataFrame.
 
-    The search ends when the order is proved optimal, after about `seconds`, or at Ctrl-C; in any case with the best
-    order found and a valid lower bound.
-
-    >>> plan = best_order(Problem.categories("AAABBB", n=50, p=100, sigma=0.3))
-    >>> plan.names, plan.proved, plan.ties
-    (('A1', 'B1', 'A2', 'B2', 'A3', 'B3'), True, 72)
-    """
-    criterion = Criterion.of(problem, objective)
-    if not criterion.forgetting:
-        return _by_sorting(criterion)
-    if progress:
-        progress("getting ready (compiling, the first time)")
-    _compile(problem.uniform)
-    search = _order_equal if problem.uniform else _order_unequal
-    return search(criterion, seconds, seed, progress)
-
-
-# -------------------------------------------------------------------- methods
-
-
-@cache
-def _compile(equal: bool) -> None:
-    """Run the searches once on three tasks, so that compiling them does not count as searching."""
-    problem = Problem.from_vectors([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], n=5 if equal else [5, 6, 7], p=20)
-    criterion = Criterion.of(problem, "forgetting")
-    if equal:
-        assignment, _ = criterion.assignment()
-        proof = _branch_and_bound.prove(assignment)
-        _branch_and_bound.ties(assignment, proof.value)
-    else:
-        recursion = _unequal.Recursion.of(problem, *criterion.coefficients)
-        _unequal.prove(recursion, _unequal.search(recursion, rounds=1).order)
-
-
-def _by_sorting(criterion: Criterion) -> Plan:
-    recursion = _unequal.Recursion.of(criterion.problem, *criterion.coefficients)
-    order = _unequal.generalization_order(recursion)
-    return certified(criterion, order, None, recursion.tolerance, "sorted, most dissimilar and noisy first")
-
-
-def _ties_of_sorting(criterion: Criterion) -> int | None:
-    """Tasks with equal keys may trade places. Where one keeps nothing, orders before it tie too: not counted."""
-    recursion = _unequal.Recursion.of(criterion.problem, *criterion.coefficients)
-    keys = np.sort(recursion.gaps.mean(axis=1) + recursion.noise_floor)
-    groups = np.split(keys, np.flatnonzero(np.diff(keys) > 1e-12 * np.abs(keys).max()) + 1)
-    return prod(factorial(len(group)) for group in groups) if np.all(recursion.retained > 0) else None
-
-
-def _order_equal(criterion: Criterion, seconds: float, seed: int, progress: Progress | None) -> Plan:
-    assignment, constant = criterion.assignment()
-    if states(criterion.problem) > PROVABLE_STATES:
-        found = _local_search.search(
-            assignment,
-            seed=seed,
-            seconds=0.8 * seconds,
-            progress=progress and (lambda f: progress(f"best so far {f.value + constant:.6g} after {f.rounds} rounds")),
+        Returns:
+            One row per task in the order of learning, with the columns `place` (from 1), `task` (name), `index` (from
+            0, in the problem as given), `initial_error`, `error_just_learned`, `final_error` and `forgetting`.
+        """
+        e = expect(self.reordered)
+        return to_frame(
+            {
+                "place": np.arange(1, self.problem.T + 1),
+                "task": list(self.names),
+                "index": list(self.order),
+                "initial_error": e.errors[0],
+                "error_just_learned": np.diagonal(e.errors[1:]),
+                "final_error": e.errors[-1],
+                "forgetting": e.forgetting_matrix[-1],
+            }
         )
-        left = min(SOON, 0.2 * seconds) if found.interrupted else 0.2 * seconds
-        bound, how = convex_bound(assignment, seconds=left).value + constant, "local search, convex lower bound"
-        return certified(criterion, found.order, bound, assignment.tolerance, how, interrupted=found.interrupted)
-    proof = _branch_and_bound.prove(
-        assignment,
-        seconds=seconds,
-        progress=progress
-        and (lambda p: progress(f"best {p.value + constant:.6g}, no order below {p.lower_bound + constant:.6g}")),
-    )
-    if not proof.proved:
-        how = f"branch and bound, {'interrupted' if proof.interrupted else 'out of time'}"
-        bound = proof.lower_bound + constant
-        return certified(criterion, proof.order, bound, proof.tolerance, how, interrupted=proof.interrupted)
-    return certified(criterion, proof.order, None, proof.tolerance, "branch and bound")
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the distances between the tasks as a heat map, in this order.
 
-def _order_unequal(criterion: Criterion, seconds: float, seed: int, progress: Progress | None) -> Plan:
-    T = criterion.problem.T
-    recursion = _unequal.Recursion.of(criterion.problem, *criterion.coefficients)
-    found = _unequal.search(
-        recursion,
-        seed=seed,
-        rounds=coolings(T) if T <= _PROVABLE_UNEQUAL else 2**31,
-        seconds=seconds * (0.3 if T <= _PROVABLE_UNEQUAL else 1.0),
-        progress=progress and (lambda f: progress(f"best so far {f.value:.6g} after {f.rounds} coolings")),
-    )
-    if T > _PROVABLE_UNEQUAL or found.interrupted:
-        bound = _unequal.lower_bound(recursion)
-        return certified(criterion, found.order, bound, recursion.tolerance, "annealing", interrupted=found.interrupted)
-    proof = _unequal.prove(
-        recursion,
-        found.order,
-        seconds=seconds * 0.7,
-        progress=progress and (lambda p: progress(f"best {p.value:.6g}, no order below {p.lower_bound:.6g}")),
-    )
-    bound = None if proof.proved else proof.lower_bound
-    how = "depth-first search over the expectation"
-    return certified(criterion, proof.order, bound, proof.tolerance, how, interrupted=proof.interrupted)
+        Args:
+            ax: The axes to draw on; a new figure if None.
+
+        Returns:
+            The axes.
+        """
+        from ebbing.plot.order import task_distances
+
+        return task_distances(self.reordered, ax=ax)
+
+    def _tables(self) -> Sequence[Table]:
+        e = expect(self.reordered)
+        notes = learning_notes(self.reordered, e.errors, e.forgetting if self.problem.T > 1 else None)
+        order = order_table(self)
+        return (problem_table(self.problem), replace(order, notes=notes), e.task_table("Each task in this order:"))
 
 
 def certified(
@@ -206,54 +136,76 @@ def certified(
     order: npt.ArrayLike,
     bound: float | None,
     tolerance: float,
-    how: str,
+    method: str,
     *,
     worst: bool = False,
     interrupted: bool = False,
 ) -> Plan:
-    """The plan with its value by `expect` itself, whatever the search computed; no bound means proved."""
-    index = _as_given(criterion.problem, np.asarray(order))
+    """Return the plan with its value computed by `expect`, independently of the search.
+
+    Args:
+        criterion: What is minimized.
+        order: The order found (T,).
+        bound: A lower bound on every order (an upper bound if `worst`); None if the order is proved.
+        tolerance: Differences below it count as ties.
+        method: The method that found the order.
+        worst: Whether the largest value was searched for.
+        interrupted: Whether Ctrl-C ended the search.
+
+    Returns:
+        The plan; of equivalent orders the one nearest to the order given.
+    """
+    index = nearest_equivalent(criterion.problem, np.asarray(order))
     value = criterion.value(index)
     lower_bound = value if bound is None else bound
     proved, objective = bound is None, criterion.objective
-    return Plan(criterion.problem, index, value, lower_bound, proved, tolerance, how, objective, worst, interrupted)
+    return Plan(criterion.problem, index, value, lower_bound, proved, tolerance, method, objective, worst, interrupted)
 
 
-@lru_cache(maxsize=8)  # a problem never changes
-def _kinds(problem: Problem) -> npt.NDArray[np.int64]:
-    """A number for each task, the same for identical ones (T,)."""
-    rows = np.column_stack([problem.gaps, problem.start, problem.n, problem.noise_variance])
-    seen: dict[bytes, int] = {}
-    return np.array([seen.setdefault(row.tobytes(), len(seen)) for row in rows])
+def order_table(plan: Plan) -> Table:
+    """Return the order and its certificate, as text without columns.
+
+    Args:
+        plan: The order.
+
+    Returns:
+        A heading, the names in the order of learning, and what is proved of it.
+    """
+    quantity = describe_objective(plan.objective)
+    heading = (
+        f"The order with the largest {quantity}" if plan.worst else f"Learn in this order for the least {quantity}"
+    )  # fmt: skip
+    return Table(f"{heading}:\n  {join_names(plan.names)}\n{_certificate(plan, quantity)}")
 
 
-def states(problem: Problem) -> int:
-    """Sets of learned tasks, identical tasks counted together."""
-    return prod(int(count) + 1 for count in np.bincount(_kinds(problem)))
+def _certificate(plan: Plan, quantity: str) -> str:
+    value, bound = format_number(plan.value), format_number(plan.lower_bound)
+    lower, below = ("higher", "above") if plan.worst else ("lower", "below")
+    if plan.proved:
+        ties = plan.ties
+        others = "" if ties is None else f" {ties:,} orders share it." if ties > 1 else " No other order has it."
+        return (
+            f"Proved: no order of these tasks has a {lower} {quantity} in this linear model than {value} "
+            f"({plan.method}).{others}"
+        )
+    known = (
+        f"no order of these tasks is {below} {bound} in this linear model, a gap of {format_number(plan.gap, '.2g')}"
+        if "inf" not in bound
+        else f"no bound {below} it is known"
+    )
+    if plan.provable:
+        advice = "More time (seconds) may close the gap."
+    elif plan.worst and "inf" in bound:
+        advice = "More time (seconds) may find a worse order, not prove it."
+    else:
+        advice = "There are too many tasks for a proof; more time (seconds) may find a better order, not prove it."
+    stopped = "The search was interrupted. " if plan.interrupted else ""
+    return f"Not proved: this order has {value}, and {known} ({plan.method}). {stopped}{advice}"
 
 
-def _as_given(problem: Problem, order: npt.NDArray[np.intp]) -> tuple[int, ...]:
-    """Of equivalent orders the one nearest to the order given: A1 before A2, and A1 before B1 if A and B may trade."""
-    kinds, tasks = _kinds(problem), order.copy()
-    members = sorted((np.flatnonzero(kinds == kind) for kind in range(kinds.max() + 1)), key=lambda m: m[0])
-    alike: dict[tuple[float, ...], list[npt.NDArray[np.intp]]] = {}
-    for m in members:  # kinds may trade only if they are equally large and equal in all that concerns them alone
-        key = (len(m), *(float(v[m[0]]) for v in (problem.start, problem.n, problem.noise_variance)))
-        alike.setdefault(key, []).append(m)
-    for group in alike.values():
-        for one, other in combinations(group, 2):
-            rest = ~np.isin(np.arange(problem.T), [*one, *other])
-            places = [np.flatnonzero(np.isin(tasks, m)) for m in (one, other)]
-            may_trade = np.array_equal(problem.gaps[one[0], rest], problem.gaps[other[0], rest])
-            if may_trade and places[1][0] < places[0][0]:
-                tasks[places[0]], tasks[places[1]] = tasks[places[1]], tasks[places[0]]
-    for m in members:
-        if len(m) > 1:
-            places = np.flatnonzero(np.isin(tasks, m))
-            tasks[places] = np.sort(tasks[places])
-    return tuple(int(i) for i in tasks)
-
-
-def coolings(T: int) -> int:
-    """Coolings: many for few tasks, where each takes a millisecond."""
-    return max(10, 4000 // T)
+def _ties_of_sorting(criterion: Criterion) -> int | None:
+    """Count orders of equal value: tasks with equal keys may trade places. None if a task retains nothing."""
+    recursion = _unequal.Recursion.of(criterion.problem, *criterion.coefficients)
+    keys = np.sort(recursion.gaps.mean(axis=1) + recursion.noise_floor)
+    groups = np.split(keys, np.flatnonzero(np.diff(keys) > 1e-12 * np.abs(keys).max()) + 1)
+    return prod(factorial(len(group)) for group in groups) if np.all(recursion.retained > 0) else None

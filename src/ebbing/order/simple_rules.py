@@ -1,21 +1,21 @@
-"""Rules of thumb for the order of tasks: what one would do without a search. How much each loses: `paper.rules`.
+"""Simple rules for the order of tasks, without a search; `ebbing.paper.rule_comparison` measures how much each loses.
 
-Each takes a problem and returns an order, indices from 0. All but `largest_error` look at the distances alone, so they
-give the same order for every n, p and noise. Equally good candidates are taken as they were given.
+Each takes a problem and returns an order, indices from 0. All but `largest_error_order` look at the distances alone, so
+they give the same order for every n, p and noise. Of equally good candidates the first one in the problem is taken.
 
-====================  ==========================================================================
-rule                  next comes
-====================  ==========================================================================
-greedy                the task farthest from the last one
-largest_error         the task on which the model now errs most
-farthest              the task farthest, on average, from all learned so far
-periphery_to_core     the task farthest, on average, from all others
-core_to_periphery     the task nearest, on average, to all others
-nearest               the task nearest to the last one
-longest_path          the next one on the path with the greatest sum of distances
-alternating           a task of the next cluster, the clusters in turn
-random                any task
-====================  ==========================================================================
+========================  ======================================================================
+rule                      next comes
+========================  ======================================================================
+greedy_order              the task farthest from the last one
+largest_error_order       the task on which the current model has the largest error
+farthest_order            the task farthest, on average, from all learned so far
+periphery_to_core_order   the task farthest, on average, from all others
+core_to_periphery_order   the task nearest, on average, to all others
+nearest_order             the task nearest to the last one
+longest_path_order        the next one on the path with the greatest sum of distances
+alternating_order         a task of the next cluster, the clusters in turn
+random_order              a random task
+========================  ======================================================================
 
 Distances are the paper's d_ij = |w*_i - w*_j|^2 throughout.
 """
@@ -40,53 +40,84 @@ Rule = Callable[[Problem], Order]
 
 _DECIMALS = 12  # of scores relative to the largest: what differs later is rounding
 _PROVE_PATH_UP_TO = 12  # tasks; beyond, a local search finds the path
-_OWN_CLUSTER = 0.5  # of the largest distance: a task this far from all clusters starts one
+_NEW_CLUSTER = 0.5  # of the largest distance: a task this far from all clusters starts one
 
 
-def greedy(problem: Problem) -> Order:
-    """Start with the most dissimilar task, then always take the one most distant from the last: a single pass.
+def greedy_order(problem: Problem) -> Order:
+    """Return the order that starts with the most dissimilar task and goes on with the one farthest from the last.
 
-    The paper's advice read literally: tasks at a large distance "should be learned adjacently with higher priority"
-    (Section 4.3, 1). Section 5.2 repeats it for networks, and finds li2022provable and bell2022effect to agree.
+    This is the paper's advice read literally: tasks at a large distance "should be learned adjacently with higher
+    priority" (Section 4.3, 1). Section 5.2 repeats it for networks, and finds that li2022provable and bell2022effect
+    agree.
 
-    >>> greedy(Problem.from_vectors([[0], [1], [3], [7]], n=50, p=100)).tolist()
-    [3, 0, 2, 1]
+    Args:
+        problem: The tasks.
+
+    Returns:
+        The order, indices from 0 (T,).
+
+    Example:
+        >>> greedy_order(Problem.from_vectors([[0], [1], [3], [7]], n=50, p=100)).tolist()
+        [3, 0, 2, 1]
     """
     return _one_by_one(problem, _dissimilarity(problem), lambda learned: problem.gaps[learned[-1]])
 
 
-def nearest(problem: Problem) -> Order:
-    """Start with the most typical task, then always take the one most similar to the last: a curriculum of small steps.
+def nearest_order(problem: Problem) -> Order:
+    """Return the order that starts with the most typical task and goes on with the one nearest to the last.
 
-    The opposite of the paper's advice on forgetting; how one would often proceed without it.
+    A curriculum of small steps: the opposite of the paper's advice on forgetting, and a common choice without it.
 
-    >>> nearest(Problem.from_vectors([[0], [1], [3], [7]], n=50, p=100)).tolist()
-    [2, 1, 0, 3]
+    Args:
+        problem: The tasks.
+
+    Returns:
+        The order, indices from 0 (T,).
+
+    Example:
+        >>> nearest_order(Problem.from_vectors([[0], [1], [3], [7]], n=50, p=100)).tolist()
+        [2, 1, 0, 3]
     """
     return _one_by_one(problem, -_dissimilarity(problem), lambda learned: -problem.gaps[learned[-1]])
 
 
-def farthest(problem: Problem) -> Order:
-    """Start with the most dissimilar task, then always take the one farthest, on average, from all learned so far.
+def farthest_order(problem: Problem) -> Order:
+    """Return the order in which each task is the one farthest, on average, from all tasks learned so far.
 
-    Reads "diversify the learning tasks in the early stage" (Sections 1 and 5.2) as: each task far from what is known.
-    It is `largest_error` in the limit r -> 1, norms aside, and needs no r.
+    It starts with the most dissimilar task. It reads "diversify the learning tasks in the early stage" (Sections 1 and
+    5.2) as: each task is far from what is known. It is `largest_error_order` in the limit r -> 1, norms aside, and does
+    not depend on r.
 
-    >>> farthest(Problem.from_vectors([[0], [1], [3], [7]], n=50, p=100)).tolist()
-    [3, 0, 1, 2]
+    Args:
+        problem: The tasks.
+
+    Returns:
+        The order, indices from 0 (T,).
+
+    Example:
+        >>> farthest_order(Problem.from_vectors([[0], [1], [3], [7]], n=50, p=100)).tolist()
+        [3, 0, 1, 2]
     """
     return _one_by_one(problem, _dissimilarity(problem), lambda learned: problem.gaps[learned].sum(axis=0))
 
 
-def largest_error(problem: Problem) -> Order:
-    """Always take the task on which the model, as it is now, has the largest expected error.
+def largest_error_order(problem: Problem) -> Order:
+    """Return the order in which each task is the one on which the current model has the largest expected error.
 
-    Not in the paper. With D_t the error of task t when just learned, (T-1) F_T = T G_T - sum_t D_t, and
-    E D_t = r_t E L[t-1, t] + q_t: each step makes the term that it adds as large as it can. No distances are needed,
-    only the present error on each task left. Noise raises all errors alike (Lemma 2), so it plays no part.
+    This rule is not in the paper. With D_t the error of task t when just learned, (T-1) F_T = T G_T - sum_t D_t, and
+    E D_t = r_t E L[t-1, t] + q_t: each step makes the term that it adds as large as possible. The rule needs no
+    distances, only the current error on each remaining task. Noise raises all errors alike (Lemma 2), so it plays no
+    part.
 
-    >>> largest_error(Problem.categories("AABBB", n=50, p=100)).tolist()
-    [0, 2, 1, 3, 4]
+    Args:
+        problem: The tasks.
+
+    Returns:
+        The order, indices from 0 (T,).
+
+    Example:
+        >>> largest_error_order(Problem.categories("AABBB", n=50, p=100)).tolist()
+        [0, 2, 1, 3, 4]
     """
     rates, error = Rates.of(problem), problem.start
     errors: list[Array] = []  # after each task, on all tasks
@@ -99,35 +130,59 @@ def largest_error(problem: Problem) -> Order:
     return _one_by_one(problem, error, score)
 
 
-def periphery_to_core(problem: Problem) -> Order:
-    """Decreasing mean distance to all others: outliers first, the most typical task last.
+def periphery_to_core_order(problem: Problem) -> Order:
+    """Return the order of decreasing mean distance to all others: outliers first, the most typical task last.
 
-    The paper's order of least generalization error (Section 4, remark (3) on Theorem 1), stated there for equal norms.
-    Norms do not matter: E G_T depends on the order only through sum_i r^{T-i} sum_k d_ik. Unequal n or sigma do.
+    This is the paper's order of least generalization error (Section 4, remark (3) on Theorem 1), stated there for equal
+    norms. Norms do not matter: E G_T depends on the order only through sum_i r^{T-i} sum_k d_ik. Unequal n or sigma do.
 
-    >>> periphery_to_core(Problem.from_vectors([[0], [1], [3], [7]], n=50, p=100)).tolist()
-    [3, 0, 1, 2]
+    Args:
+        problem: The tasks.
+
+    Returns:
+        The order, indices from 0 (T,).
+
+    Example:
+        >>> periphery_to_core_order(Problem.from_vectors([[0], [1], [3], [7]], n=50, p=100)).tolist()
+        [3, 0, 1, 2]
     """
     return np.argsort(-_dissimilarity(problem), kind="stable")
 
 
-def core_to_periphery(problem: Problem) -> Order:
-    """Increasing mean distance to all others: the most typical task first. The contrast to `periphery_to_core`.
+def core_to_periphery_order(problem: Problem) -> Order:
+    """Return the order of increasing mean distance to all others: the most typical task first.
 
-    >>> core_to_periphery(Problem.from_vectors([[0], [1], [3], [7]], n=50, p=100)).tolist()
-    [2, 1, 0, 3]
+    It is the contrast to `periphery_to_core_order`.
+
+    Args:
+        problem: The tasks.
+
+    Returns:
+        The order, indices from 0 (T,).
+
+    Example:
+        >>> core_to_periphery_order(Problem.from_vectors([[0], [1], [3], [7]], n=50, p=100)).tolist()
+        [2, 1, 0, 3]
     """
     return np.argsort(_dissimilarity(problem), kind="stable")
 
 
-def longest_path(problem: Problem) -> Order:
-    """The order with the greatest sum of distances between neighbors, from its more dissimilar end.
+def longest_path_order(problem: Problem) -> Order:
+    """Return the order with the greatest sum of distances between neighbors, from its more dissimilar end.
 
-    "Learn more dissimilar tasks adjacently" (Section 1) without "in the early stage". The path is proved longest up to
-    12 tasks; beyond, it is the best of a local search. Of equally long paths it is any, but always the same.
+    It reads "learn more dissimilar tasks adjacently" (Section 1) without "in the early stage". The path is proved
+    longest up to 12 tasks; beyond, it is the best of a local search, which takes minutes without numba. Of equally long
+    paths any may be returned, but always the same.
 
-    >>> longest_path(Problem.from_vectors([[0], [1], [3], [7]], n=50, p=100)).tolist()
-    [1, 3, 0, 2]
+    Args:
+        problem: The tasks.
+
+    Returns:
+        The order, indices from 0 (T,).
+
+    Example:
+        >>> longest_path_order(Problem.from_vectors([[0], [1], [3], [7]], n=50, p=100)).tolist()
+        [1, 3, 0, 2]
     """
     from ebbing.order._assignment import Assignment
     from ebbing.order._branch_and_bound import prove
@@ -141,21 +196,29 @@ def longest_path(problem: Problem) -> Order:
     return order[::-1].copy() if last > first or (last == first and order[-1] < order[0]) else order
 
 
-def alternating(problem: Problem) -> Order:
-    """Clusters in turn, the largest first, each until it is used up; within a cluster the more dissimilar task first.
+def alternating_order(problem: Problem) -> Order:
+    """Return the order that takes clusters in turn, the largest first, each until no task of it is left.
 
-    Props. order2 and order3: optimal for two and three categories of equal counts (`order.categories`: for any number).
-    The two most distant tasks start two clusters, and each task farther than half their distance from all clusters so
-    far starts another: so categories are clusters, and tasks on a line make two. The others join the nearest one.
+    Within a cluster the more dissimilar task comes first. Props. order2 and order3: optimal for two and three
+    categories of equal counts (`ebbing.paper.proofs`: for any number). The two most distant tasks start two clusters,
+    and each task farther than half their distance from all clusters so far starts another: so categories are clusters,
+    and tasks on a line make two. The others join the nearest one.
 
-    >>> tasks = Problem.categories("ABBCCC", n=50, p=100)
-    >>> tasks.reordered(alternating(tasks)).names
-    ('C1', 'B1', 'A1', 'C2', 'B2', 'C3')
+    Args:
+        problem: The tasks.
+
+    Returns:
+        The order, indices from 0 (T,).
+
+    Example:
+        >>> tasks = Problem.categories("ABBCCC", n=50, p=100)
+        >>> tasks.reordered(alternating_order(tasks)).names
+        ('C1', 'B1', 'A1', 'C2', 'B2', 'C3')
     """
     gaps, dissimilarity = problem.gaps, _dissimilarity(problem)
     widest = np.unravel_index(_largest(gaps.reshape(-1)), gaps.shape)
     seeds = list(dict.fromkeys(int(i) for i in widest))
-    while (to_seeds := gaps[seeds].min(axis=0)).max() > _OWN_CLUSTER * gaps.max():
+    while (to_seeds := gaps[seeds].min(axis=0)).max() > _NEW_CLUSTER * gaps.max():
         seeds.append(_largest(to_seeds))
     member = _rounded(gaps[seeds]).argmin(axis=0)  # (T,) the seed's number
     outer_first = np.argsort(-dissimilarity, kind="stable")
@@ -164,21 +227,38 @@ def alternating(problem: Problem) -> Order:
     return np.array([tasks[lap] for lap in range(problem.T) for tasks in clusters if lap < len(tasks)], dtype=np.intp)
 
 
-def random(problem: Problem, seed: int = 0) -> Order:
-    """Any order, each as likely: what the rules are measured against.
+def random_order(problem: Problem, seed: int = 0) -> Order:
+    """Return a random order, each as likely as any other: the baseline of the rules.
 
-    >>> sorted(random(Problem.orthogonal(T=4, n=50, p=100), seed=3).tolist())
-    [0, 1, 2, 3]
+    Args:
+        problem: The tasks.
+        seed: Seed of the random numbers.
+
+    Returns:
+        The order, indices from 0 (T,).
+
+    Example:
+        >>> sorted(random_order(Problem.orthogonal(T=4, n=50, p=100), seed=3).tolist())
+        [0, 1, 2, 3]
     """
     return np.random.default_rng(seed).permutation(problem.T)
 
 
-def mean_of_all_orders(assignment: Assignment) -> float:
-    """What `random` leads to on average: every task is in every place, every pair at every distance, equally often.
+def mean_over_orders(assignment: Assignment) -> float:
+    """Return the mean of V over all orders, which is the expected value of `random_order`.
 
-    >>> from ebbing.order._assignment import Assignment
-    >>> mean_of_all_orders(Assignment(np.eye(2), [0, 1], [[0, 3], [3, 0]]))  # of -1 and -3
-    -2.0
+    Over all orders every task is in every place, and every pair of tasks at every distance of places, equally often.
+
+    Args:
+        assignment: The order problem V.
+
+    Returns:
+        The mean of V over the T! orders.
+
+    Example:
+        >>> from ebbing.order._assignment import Assignment
+        >>> mean_over_orders(Assignment(np.eye(2), [0, 1], [[0, 3], [3, 0]]))  # of -1 and -3
+        -2.0
     """
     T = assignment.T
     pairs = float((T - np.arange(1, T)) @ assignment.kernel[1:])  # sum_{i<j} k_{j-i}
@@ -187,39 +267,36 @@ def mean_of_all_orders(assignment: Assignment) -> float:
 
 
 RULES: dict[str, Rule] = {
-    rule.__name__: rule
-    for rule in (
-        largest_error,
-        farthest,
-        greedy,
-        alternating,
-        periphery_to_core,
-        longest_path,
-        nearest,
-        core_to_periphery,
-        random,
-    )
+    "largest_error": largest_error_order,
+    "farthest": farthest_order,
+    "greedy": greedy_order,
+    "alternating": alternating_order,
+    "periphery_to_core": periphery_to_core_order,
+    "longest_path": longest_path_order,
+    "nearest": nearest_order,
+    "core_to_periphery": core_to_periphery_order,
+    "random": random_order,
 }
-"""The rules by name."""
+"""The rules by the names that tables and records use."""
 
 
 def _dissimilarity(problem: Problem) -> Array:
-    """sum_k d_ik of each task, rounded so that equal sums are equal (T,)."""
+    """Return sum_k d_ik of each task, rounded so that equal sums are equal (T,)."""
     return _rounded(problem.gaps.sum(axis=1))
 
 
 def _rounded(scores: Array) -> Array:
-    """Scores relative to the largest, without their last digits."""
+    """Return the scores relative to the largest, without their last digits."""
     return np.round(scores / max(float(np.abs(scores).max()), np.finfo(float).tiny), _DECIMALS)
 
 
 def _largest(scores: Array) -> int:
-    """Where the largest score stands; of equal ones, the first."""
+    """Return the index of the largest score; of equal ones, the first."""
     return int(_rounded(scores).argmax())
 
 
 def _one_by_one(problem: Problem, first: Array, score: Callable[[list[int]], Array]) -> Order:
-    """The task of largest `first`, then always the one left of largest `score`, given the tasks learned so far."""
+    """Start with the task of largest `first`, then always take the remaining task of largest `score`."""
     learned: list[int] = []
     left = list(range(problem.T))
     while left:

@@ -1,7 +1,7 @@
-"""Differences seed by seed: how large they are, and whether they are more than noise.
+"""Statistics of differences between runs with equal seeds: how large they are, and whether noise explains them.
 
-One standard for every verdict on networks: a claim holds if a test rules out chance at 5%, does not hold if it rules it
-out in the other direction, and is undecided otherwise. A single seed decides nothing.
+Every verdict on networks follows one standard. A claim holds if a test rejects "no difference" at the 5% level, it does
+not hold if the test rejects in the other direction, and otherwise it is undecided. A single seed decides nothing.
 """
 
 from __future__ import annotations
@@ -12,81 +12,109 @@ import numpy as np
 
 from ebbing._validate import Array
 
-SURE = 0.05
-SAME = 1e-9
-"""Errors below which values differ by rounding alone."""
+SIGNIFICANCE_LEVEL = 0.05
+ROUNDING_ERROR = 1e-9
+"""Standard errors below this come from rounding alone."""
 
 
 def standard_error(values: Array) -> Array:
-    """Of the mean over seeds, the first axis; zero, not unknown, for a single seed, which shows no spread."""
+    """Return the standard error of the mean over seeds.
+
+    Args:
+        values: Measurements (seeds, ...).
+
+    Returns:
+        The standard errors (...); zero for a single seed, which shows no spread.
+    """
     return values.std(axis=0, ddof=1) / len(values) ** 0.5 if len(values) > 1 else np.zeros(values.shape[1:])
 
 
 @dataclass(frozen=True)
-class Paired:
-    """Differences of two things measured with the same seeds, one for each seed."""
+class PairedDifferences:
+    """The differences of two quantities that were measured with the same seeds.
+
+    Attributes:
+        differences: One difference for each seed.
+    """
 
     differences: tuple[float, ...]
 
     @property
     def mean(self) -> float:
-        """Over the seeds."""
+        """The mean over the seeds."""
         return float(np.mean(self.differences))
 
     @property
-    def error(self) -> float:
-        """Standard error of the mean; zero for a single seed."""
+    def standard_error(self) -> float:
+        """The standard error of the mean; zero for a single seed."""
         return float(standard_error(np.array(self.differences)))
 
     @property
-    def p(self) -> float:
-        """Of a t-test, two-sided; 1 where the spread cannot be told, of a single seed or of equal differences.
+    def p_value(self) -> float:
+        """The two-sided p-value of a t-test of zero mean.
 
-        Accuracies are multiples of one test image: that two differences are equal is chance, not certainty.
+        It is 1 where the spread is unknown: for a single seed, and for equal differences. Accuracies are multiples of
+        one test image, so equal differences are a coincidence, not certainty.
 
-        >>> round(Paired((0.1, 0.3, 0.2)).p, 3), Paired((0.1,)).p
-        (0.074, 1.0)
+        Example:
+            >>> round(PairedDifferences((0.1, 0.3, 0.2)).p_value, 3), PairedDifferences((0.1,)).p_value
+            (0.074, 1.0)
         """
         from scipy import stats
 
-        if len(self.differences) < 2 or self.error <= SAME:
+        if len(self.differences) < 2 or self.standard_error <= ROUNDING_ERROR:
             return 1.0
-        return float(2 * stats.t.sf(abs(self.mean) / self.error, len(self.differences) - 1))
+        return float(2 * stats.t.sf(abs(self.mean) / self.standard_error, len(self.differences) - 1))
 
     @property
-    def positive(self) -> bool | None:
-        """Whether the mean is positive, or negative, beyond noise; None if these seeds do not tell."""
-        return None if self.p >= SURE else self.mean > 0
+    def is_positive(self) -> bool | None:
+        """Whether the mean is significantly positive (True) or negative (False); None if it is neither."""
+        return None if self.p_value >= SIGNIFICANCE_LEVEL else self.mean > 0
 
     @property
-    def sure(self) -> str:
-        """How surely, in words."""
+    def significance(self) -> str:
+        """The p-value and the number of positive differences, in words."""
         if len(self.differences) < 2:
-            return "one seed: how surely cannot be told"
+            return "one seed: significance unknown"
         wins = sum(difference > 0 for difference in self.differences)
-        p = f"p = {self.p:.2g}" if self.error > SAME else "no spread"
+        p = f"p = {self.p_value:.2g}" if self.standard_error > ROUNDING_ERROR else "no spread"
         return f"{p}, positive in {wins} of {len(self.differences)} seeds"
 
-    def text(self, decimals: int = 2) -> str:
-        """The mean difference, and how surely it is not zero.
+    def to_text(self, decimals: int = 2) -> str:
+        """Return the mean difference, its standard error and its significance in words.
 
-        >>> Paired((0.1, 0.3, 0.2)).text()
-        '+0.20 ± 0.06 (p = 0.074, positive in 3 of 3 seeds)'
+        Args:
+            decimals: Digits after the decimal point.
+
+        Returns:
+            The text; without a standard error for a single seed.
+
+        Example:
+            >>> PairedDifferences((0.1, 0.3, 0.2)).to_text()
+            '+0.20 ± 0.06 (p = 0.074, positive in 3 of 3 seeds)'
         """
-        error = f" ± {self.error:.{decimals}f}" if len(self.differences) > 1 else ""
-        return f"{self.mean:+.{decimals}f}{error} ({self.sure})"
+        error = f" ± {self.standard_error:.{decimals}f}" if len(self.differences) > 1 else ""
+        return f"{self.mean:+.{decimals}f}{error} ({self.significance})"
 
 
-def trend(values: Array) -> tuple[float, bool | None]:
-    """Whether values (seeds, places) rise along the places: Page's test, its p, and the verdict.
+def trend_test(values: Array) -> tuple[float, bool | None]:
+    """Test whether values rise from place to place, by Page's trend test.
 
-    >>> rising = np.array([[1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 4.0, 3.0], [0.0, 1.0, 2.0, 5.0]])
-    >>> [trend(values)[1] for values in (rising, -rising, rising[:1])]
-    [True, False, None]
+    Args:
+        values: Measurements (seeds, places).
+
+    Returns:
+        The p-value of "no rise"; and True if the values rise significantly, False if they fall significantly, None if
+        neither or if there is a single seed.
+
+    Example:
+        >>> rising = np.array([[1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 4.0, 3.0], [0.0, 1.0, 2.0, 5.0]])
+        >>> [trend_test(values)[1] for values in (rising, -rising, rising[:1])]
+        [True, False, None]
     """
     from scipy.stats import page_trend_test
 
     if len(values) < 2:
         return 1.0, None
     rising, falling = (float(page_trend_test(sign * values).pvalue) for sign in (1, -1))
-    return rising, True if rising < SURE else False if falling < SURE else None
+    return rising, True if rising < SIGNIFICANCE_LEVEL else False if falling < SIGNIFICANCE_LEVEL else None

@@ -1,6 +1,6 @@
-"""What each part of TRGP is worth: the departures of the authors' code one by one, and what goes beyond the paper.
+"""Ablations of TRGP: the departures of the authors' code one by one, and the additions of TRGP free.
 
-Not of the paper. The unchanged contenders are Table 1's own: in one store the studies share their runs.
+The paper has no ablations. The unchanged variants are those of Table 1: in one store the studies share their runs.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ebbing.paper.table1 import CIFAR100_SHORT, FREE, MORE_PROTECTED, PMNIST, QU
 
 
 def _against(base: str, variants: tuple[MethodVariant, ...]) -> tuple[tuple[str, str], ...]:
-    """Every other contender compared with the base."""
+    """Return the comparisons of every other variant with the base."""
     return tuple((variant.name, base) for variant in variants if variant.name != base)
 
 
@@ -31,7 +31,7 @@ _DEPARTURES = (
 )
 
 _NORMS = (
-    MethodVariant("TRGP, own norms", "trgp"),
+    MethodVariant("TRGP, task-specific norms", "trgp"),
     MethodVariant("frozen norms", "trgp", changes={"norms": "frozen"}),
     MethodVariant("shared norms", "trgp", changes={"norms": "shared"}),
 )
@@ -45,20 +45,20 @@ _SHARED: dict[str, Any] = {"start_from": "shared"}
 _BEYOND = (
     MethodVariant("TRGP+", "trgp+"),
     MORE_PROTECTED,
-    MethodVariant("free motion alone", "trgp-free", changes=_AS_PUBLISHED | _SHARED),
-    SHARED_START,  # free motion, and more protected
+    MethodVariant("TRGP free, published protection", "trgp-free", changes=_AS_PUBLISHED | _SHARED),
+    SHARED_START,
     FREE,
 )
 
 
 def _departures(base: Protocol) -> Protocol:
     pairs = _against("TRGP", _DEPARTURES)
-    return replace(base, name=f"{base.name}, departures", variants=_DEPARTURES, pairs=pairs, printed={})
+    return replace(base, name=f"{base.name}, departures", variants=_DEPARTURES, pairs=pairs, paper_values={})
 
 
 def _beyond(base: Protocol) -> Protocol:
     pairs = _against("TRGP+", _BEYOND)
-    return replace(base, name=f"{base.name}, beyond the paper", variants=_BEYOND, pairs=pairs, printed={})
+    return replace(base, name=f"{base.name}, beyond the paper", variants=_BEYOND, pairs=pairs, paper_values={})
 
 
 DEPARTURES = replace(_departures(PMNIST), seeds=4)
@@ -67,7 +67,7 @@ NORMS = replace(
     CIFAR100_SHORT,
     name="cifar100 short, norms",
     variants=_NORMS,
-    pairs=_against("TRGP, own norms", _NORMS),
+    pairs=_against("TRGP, task-specific norms", _NORMS),
 )
 
 _TRIALS = (
@@ -78,8 +78,8 @@ _TRIALS = (
         changes={"threshold": Threshold((0.97, 0.99, 0.99), growth=0.0, include_crossing=False)},
     ),
     MethodVariant("TRGP+, 1,000 examples", "trgp+", changes={"num_examples": 1000}),
-    MethodVariant("free motion alone", "trgp-free", changes=_AS_PUBLISHED | _SHARED),
-    MethodVariant("free motion, 1,000 examples", "trgp-free", changes=_AS_PUBLISHED | _SHARED | {"num_examples": 1000}),
+    MethodVariant("TRGP free, published protection", "trgp-free", changes=_AS_PUBLISHED | _SHARED),
+    MethodVariant("TRGP free, 1,000 examples", "trgp-free", changes=_AS_PUBLISHED | _SHARED | {"num_examples": 1000}),
     SHARED_START,
 )
 
@@ -91,7 +91,7 @@ TRIALS = replace(
     seeds=1,
     first_seed=10,
 )
-"""How was chosen what TRGP free protects, on a seed that nothing is judged by."""
+"""The trials by which the threshold of TRGP free was chosen, on a seed that no verdict uses."""
 
 _TRUSTING = (
     SHARED_START,
@@ -111,8 +111,8 @@ TRUST_TRIALS = replace(
     seeds=1,
     first_seed=10,
 )
-"""How was chosen where TRGP free begins, and how many it trusts, on a seed that nothing is judged by."""
+"""The trials by which start and trust region of TRGP free were chosen, on a seed that no verdict uses."""
 
-_TITLE = "What each part is worth"
+_TITLE = "Ablations of TRGP"
 ABLATIONS = Study("ablations", _TITLE, (DEPARTURES, BEYOND, TRIALS, NORMS, TRUST_TRIALS))
 ABLATIONS_QUICK = Study("ablations_quick", _TITLE, (_departures(QUICK), _beyond(QUICK)))

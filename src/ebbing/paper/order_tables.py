@@ -1,81 +1,70 @@
-"""The two T = 6 tables on task order, Props. order1, order2, order3, and what the same proofs say beyond the paper.
+"""The paper's tables and propositions on task order (Props. order1, order2, order3), and results beyond the paper.
 
 Tables validate_2_groups_6 and validate_3_groups_6 (proofs of Props. order2 and order3) list, for each order of two or
 three categories, (T-1)/(1-r) times the difference of forgetting from the alternating order, a polynomial in r. Each row
-is generated, compared with the printed one, and proved positive on 0 < r < 1. Every statement is exact; nothing is
-sampled. Theorems and proofs: `ebbing.paper.proofs.categories`, `ebbing.paper.proofs.one_versus_many`.
+is computed, compared with the printed one, and proved positive on 0 < r < 1. Every statement is exact; nothing is
+sampled. Theorems and proofs are in `ebbing.paper.proofs`; `ebbing.paper.order_report` writes the tables.
 """
 
-import csv
-import io
-import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 
-from ebbing.paper.proofs.categories import best_orders, number_of_orders, orders, prove_alternating
-from ebbing.paper.proofs.one_versus_many import proposition1
-from ebbing.paper.proofs.polynomials import Poly, count_roots, difference, generalization_polynomial, prove_positive
-
-# Proof of Prop. order2, Table validate_2_groups_6, columns 2 and 3 as printed (A for C_1, B for C_2).
-TWO_CATEGORIES = (
-    ("ABABAB", r"0"),
-    ("AABABB", r"r\left(2-2r+2r^{2}-2r^{3}\right)"),
-    ("AABBAB", r"r\left(2-3r+2r^{2}-r^{3}\right)"),
-    ("AABBBA", r"r\left(3-3r-r^{3}+r^{4}\right)"),
-    ("ABBAAB", r"r\left(2-4r+2r^{2}\right)"),
-    ("ABBABA", r"r\left(1-2r+2r^{2}-2r^{3}+r^{4}\right)"),
-    ("AAABBB", r"r\left(4-2r-2r^{3}\right)"),
-    ("ABABBA", r"r\left(1-2r+2r^{2}-2r^{3}+r^{4}\right)"),
-    ("ABAABB", r"r\left(2-3r+2r^{2}-r^{3}\right)"),
-    ("ABBBAA", r"r\left(3-3r-r^{3}+r^{4}\right)"),
+from ebbing.paper._printed_tables import THREE_CATEGORIES, TWO_CATEGORIES
+from ebbing.paper.proofs import (
+    Poly,
+    best_orders,
+    check_proposition_order1,
+    count_orders,
+    count_roots,
+    difference,
+    enumerate_orders,
+    generalization_polynomial,
+    prove_alternating,
+    prove_positive,
 )
-# Proof of Prop. order3, Table validate_3_groups_6.
-THREE_CATEGORIES = (
-    ("ABCABC", r"0"),
-    ("ABABCC", r"r\left(1+2r-3r^{2}\right)"),
-    ("ABBCCA", r"r\left(2-3r^{2}+r^{4}\right)"),
-    ("ABACBC", r"r^{2}\left(2-2r\right)"),
-    ("ABCBAC", r"r^{2}\left(1-2r+r^{2}\right)"),
-    ("ABCACB", r"r^{2}\left(1-2r+r^{2}\right)"),
-    ("AABCBC", r"r\left(1+2r-3r^{2}\right)"),
-    ("ABBACC", r"r\left(2-2r^{2}\right)"),
-    ("AABBCC", r"r\left(3-3r^{2}\right)"),
-    ("ABACCB", r"r\left(1+r-3r^{2}+r^{3}\right)"),
-    ("ABCCAB", r"r\left(1-3r^{2}+2r^{3}\right)"),
-    ("ABCCBA", r"r\left(1-2r^{2}+r^{4}\right)"),
-    ("ABBCAC", r"r\left(1+r-3r^{2}+r^{3}\right)"),
-    ("AABCCB", r"r\left(2-2r^{2}\right)"),
-    ("ABCBCA", r"r^{2}\left(2-3r+r^{3}\right)"),
-)
+from ebbing.paper.proofs.polynomials import to_latex, to_text
 
 
 @dataclass(frozen=True)
 class Config:
-    """How far to go beyond the paper. The paper's own tables and propositions are always complete.
+    """The sizes of the problems beyond the paper. The paper's tables and propositions are always complete.
 
-    `special_up_to`: the largest T of Prop. order1; `equal_up_to`, `unequal_up_to`: the largest T of category problems
-    with equal and with unequal counts; `orders_up_to`: problems with more orders than this are left out (a million take
-    a few seconds).
+    Attributes:
+        max_tasks_special: The largest T of Prop. order1.
+        max_tasks_equal: The largest T of category problems with equal counts.
+        max_tasks_unequal: The largest T of category problems with unequal counts.
+        max_orders: Problems with more orders than this are left out; a million take a few seconds.
     """
 
-    special_up_to: int = 24
-    equal_up_to: int = 16
-    unequal_up_to: int = 8
-    orders_up_to: int = 200_000
+    max_tasks_special: int = 24
+    max_tasks_equal: int = 16
+    max_tasks_unequal: int = 8
+    max_orders: int = 200_000
 
     def __post_init__(self) -> None:
-        if self.special_up_to < 4:
-            raise ValueError(f"special_up_to={self.special_up_to}: Prop. order1 starts at T = 4")
-        if max(self.equal_up_to, self.unequal_up_to) > 30:
-            raise ValueError("equal_up_to and unequal_up_to: every order is expanded, so at most 30 tasks are accepted")
+        if self.max_tasks_special < 4:
+            raise ValueError(f"max_tasks_special={self.max_tasks_special}: Prop. order1 needs T >= 4; give 4 or more")
+        if (largest := max(self.max_tasks_equal, self.max_tasks_unequal)) > 30:
+            raise ValueError(
+                f"max_tasks_equal, max_tasks_unequal: {largest}, but every order is expanded; give at most 30 tasks"
+            )
 
 
 @dataclass(frozen=True)
-class Row:
-    """A row of the paper's tables: its polynomial as generated (`text`) and as `printed`, and its proved sign.
+class TableRow:
+    """A row of the paper's tables, as computed and as printed.
 
-    `roots` counts the distinct roots in 0 < r < 1 by a Sturm sequence, a second proof beside `method`.
+    Attributes:
+        index: The number of the row, from 1.
+        order: The order of categories.
+        text: The computed polynomial.
+        printed: The polynomial as printed, in LaTeX.
+        equal: Whether both agree.
+        verdict: The proved sign on 0 < r < 1: "positive", "zero", "touches zero" or "negative somewhere".
+        method: The argument of the proof.
+        roots: The number of distinct roots in 0 < r < 1 by a Sturm sequence, a second proof; None for zero.
+        coefficients: The computed coefficients, the lowest power first.
     """
 
     index: int
@@ -91,7 +80,13 @@ class Row:
 
 @dataclass(frozen=True)
 class Statement:
-    """A statement of the paper, whether it holds, and what exactly was proved."""
+    """A statement on task order and its proof.
+
+    Attributes:
+        name: The statement; "new" if the paper does not make it.
+        holds: Whether it holds.
+        proved: What exactly was proved.
+    """
 
     name: str
     holds: bool
@@ -99,8 +94,17 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Equal:
-    """Equal counts: is the alternating order best for every 0 < r < 1, and the only one?"""
+class EqualCounts:
+    """A category problem with equal counts.
+
+    Attributes:
+        counts: The number of tasks of each category.
+        T: The number of tasks.
+        orders: The number of orders up to renaming.
+        polynomials: The number of distinct polynomials of forgetting.
+        proved: Whether the alternating order is best for every 0 < r < 1.
+        unique: Whether it is the only best order.
+    """
 
     counts: tuple[int, ...]
     T: int
@@ -111,11 +115,18 @@ class Equal:
 
 
 @dataclass(frozen=True)
-class Unequal:
-    """Unequal counts: the best order from each breakpoint of r to the next.
+class UnequalCounts:
+    """A category problem with unequal counts.
 
-    `alternating` is the order that deals the categories in turn, the largest first; `counterexample`: another order
-    beats it at some r. `neighbors`: an order without equal neighbors exists, but none is best at any r.
+    Attributes:
+        counts: The number of tasks of each category.
+        orders: The number of orders up to renaming.
+        polynomials: The number of distinct polynomials of forgetting.
+        alternating: The order that takes the categories in turn, the largest first.
+        counterexample: Whether another order is better at some r.
+        neighbors: Whether orders without equal neighbors exist, but none is best at any r.
+        breakpoints: The r at which the best orders change.
+        best: The best orders on each interval between breakpoints.
     """
 
     counts: tuple[int, ...]
@@ -130,202 +141,135 @@ class Unequal:
 
 @dataclass(frozen=True)
 class Result:
-    """Both tables, the paper's statements, and the new results."""
+    """The tables and statements on task order.
+
+    Attributes:
+        config: The settings.
+        two: The rows of the table of two categories.
+        three: The rows of the table of three categories.
+        statements: The paper's statements, and new ones.
+        equal: The problems with equal counts.
+        unequal: The problems with unequal counts.
+    """
 
     config: Config
-    two: tuple[Row, ...]
-    three: tuple[Row, ...]
+    two: tuple[TableRow, ...]
+    three: tuple[TableRow, ...]
     statements: tuple[Statement, ...]
-    equal: tuple[Equal, ...]
-    unequal: tuple[Unequal, ...]
+    equal: tuple[EqualCounts, ...]
+    unequal: tuple[UnequalCounts, ...]
 
 
 def run(config: Config = Config()) -> Result:  # noqa: B008 (frozen)
-    """Generate everything.
+    """Compute the tables and prove or refute every statement.
 
-    >>> result = run(Config(equal_up_to=6, unequal_up_to=5))
-    >>> result.two[5].text, result.two[5].equal, result.two[5].verdict
-    ('r(1-2r+2r^2-2r^3+r^4)', True, 'positive')
-    >>> [(row.counts, row.orders, row.polynomials, row.unique) for row in result.equal]
-    [((2, 2), 3, 3, True), ((3, 3), 10, 7, True), ((2, 2, 2), 15, 11, True)]
+    Args:
+        config: The sizes of the problems.
+
+    Returns:
+        The tables and statements.
+
+    Example:
+        >>> result = run(Config(max_tasks_equal=6, max_tasks_unequal=5))
+        >>> result.two[5].text, result.two[5].equal, result.two[5].verdict
+        ('r(1-2r+2r^2-2r^3+r^4)', True, 'positive')
+        >>> [(row.counts, row.orders, row.polynomials, row.unique) for row in result.equal]
+        [((2, 2), 3, 3, True), ((3, 3), 10, 7, True), ((2, 2, 2), 15, 11, True)]
     """
     two, three = _table(TWO_CATEGORIES), _table(THREE_CATEGORIES)
-    reach = [c for T in range(2, 31) for c in _partitions(T, T) if len(c) > 1 and _within(config, T, c)]
-    equal = tuple(_equal(counts) for counts in reach if len(set(counts)) == 1 and counts[0] > 1)
-    unequal = tuple(_unequal(counts) for counts in reach if len(set(counts)) > 1)
+    problems = [c for T in range(2, 31) for c in _partitions(T, T) if len(c) > 1 and _within_limits(config, T, c)]
+    equal = tuple(_equal_counts(counts) for counts in problems if len(set(counts)) == 1 and counts[0] > 1)
+    unequal = tuple(_unequal_counts(counts) for counts in problems if len(set(counts)) > 1)
     return Result(config, two, three, _statements(config, two, three, equal, unequal), equal, unequal)
 
 
-def _within(config: Config, T: int, counts: tuple[int, ...]) -> bool:
-    limit = config.equal_up_to if len(set(counts)) == 1 else config.unequal_up_to
-    return limit >= T and number_of_orders(counts) <= config.orders_up_to
+def _within_limits(config: Config, T: int, counts: tuple[int, ...]) -> bool:
+    limit = config.max_tasks_equal if len(set(counts)) == 1 else config.max_tasks_unequal
+    return limit >= T and count_orders(counts) <= config.max_orders
 
 
 def _partitions(T: int, largest: int) -> Iterator[tuple[int, ...]]:
+    """Yield the partitions of T into decreasing parts of at most `largest`."""
     if T == 0:
         yield ()
     for m in range(min(T, largest), 0, -1):
         yield from ((m, *rest) for rest in _partitions(T - m, m))
 
 
-def _table(printed: tuple[tuple[str, str], ...]) -> tuple[Row, ...]:
+def _table(printed: tuple[tuple[str, str], ...]) -> tuple[TableRow, ...]:
     rows = []
     for index, (order, theirs) in enumerate(printed, 1):
         p = difference(order, printed[0][0])
         proof = prove_positive(p)
         roots = count_roots(p) if p else None
-        rows.append(Row(index, order, text(p), theirs, latex(p) == theirs, proof.verdict, proof.method, roots, p))
+        equal = to_latex(p) == theirs
+        rows.append(TableRow(index, order, to_text(p), theirs, equal, proof.verdict, proof.method, roots, p))
     return tuple(rows)
 
 
-def _equal(counts: tuple[int, ...]) -> Equal:
+def _equal_counts(counts: tuple[int, ...]) -> EqualCounts:
     proof = prove_alternating(counts)
-    return Equal(counts, sum(counts), proof.orders, proof.distinct, proof.proved, proof.unique)
+    return EqualCounts(counts, sum(counts), proof.orders, proof.distinct, proof.proved, proof.unique)
 
 
-def _unequal(counts: tuple[int, ...]) -> Unequal:
+def _unequal_counts(counts: tuple[int, ...]) -> UnequalCounts:
     proof, pieces = prove_alternating(counts), best_orders(counts)
     T, best = sum(counts), tuple(piece.orders for piece in pieces)
     apart = any(all(a != b for a, b in pairwise(o)) for tied in best for o in tied)
     cuts = tuple(str(piece.left) for piece in pieces[1:])
     lost = not apart and 2 * max(counts) <= T + 1
-    return Unequal(counts, proof.orders, proof.distinct, proof.reference, not proof.proved, lost, cuts, best)
+    return UnequalCounts(counts, proof.orders, proof.distinct, proof.reference, not proof.proved, lost, cuts, best)
 
 
 def _statements(
     config: Config,
-    two: tuple[Row, ...],
-    three: tuple[Row, ...],
-    equal: tuple[Equal, ...],
-    unequal: tuple[Unequal, ...],
+    two: tuple[TableRow, ...],
+    three: tuple[TableRow, ...],
+    equal: tuple[EqualCounts, ...],
+    unequal: tuple[UnequalCounts, ...],
 ) -> tuple[Statement, ...]:
-    special = [proposition1(T) for T in range(2, config.special_up_to + 1)]
+    special = [check_proposition_order1(T) for T in range(2, config.max_tasks_special + 1)]
     four, six, triple = (prove_alternating(c) for c in ((2, 2), (3, 3), (2, 2, 2)))
-    flat = all(len({generalization_polynomial(o) for o in orders(c)}) == 1 for c in ((2, 2), (3, 3), (2, 2, 2)))
+    flat = all(
+        len({generalization_polynomial(o) for o in enumerate_orders(c)}) == 1 for c in ((2, 2), (3, 3), (2, 2, 2))
+    )
     beaten = [u.counts for u in unequal if u.counterexample]
     apart = [u.counts for u in unequal if u.neighbors]
-    Ts = f"T = 4..{config.special_up_to} by exact breakpoints (every T >= 4 by the proof in one_vs_many)"
+    Ts = f"T = 4..{config.max_tasks_special} by exact breakpoints (every T >= 4 by the proof in ebbing.paper.proofs)"
+    only = "the only optimum for 0 < r < 1, up to renaming"
     return (
-        Statement("Prop. order1, 1) i* takes every value in 2..T/2", all(s.every_place for s in special[2:]), Ts),
-        Statement("Prop. order1, 1) at T = 2, 3", any(s.every_place for s in special[:2]),
+        Statement("Prop. order1, 1) the best place i* takes every value in 2..T/2",
+                  all(s.every_place for s in special[2:]), Ts),
+        Statement("Prop. order1, 1) the same at T = 2, 3", any(s.every_place for s in special[:2]),
                   "the range is empty; places 1 and 2 tie at every r"),
-        Statement("Prop. order1, 2) i* is non-decreasing with n/p", all(s.monotone for s in special[2:]), Ts),
-        Statement("Prop. order2, T = 4", four.unique, "the only optimum for 0 < r < 1, up to renaming"),
-        Statement("Prop. order2, T = 6", six.unique, "the only optimum for 0 < r < 1, up to renaming"),
-        Statement("Prop. order3, T = 6", triple.unique, "the only optimum for 0 < r < 1, up to renaming"),
-        Statement("Tables: every printed polynomial", all(r.equal for r in two + three), "equal, row by row"),
+        Statement("Prop. order1, 2) the best place i* is non-decreasing with n/p",
+                  all(s.monotone for s in special[2:]), Ts),
+        Statement("Prop. order2: the alternating order is best, T = 4", four.unique, only),
+        Statement("Prop. order2: the alternating order is best, T = 6", six.unique, only),
+        Statement("Prop. order3: the alternating order is best, T = 6", triple.unique, only),
+        Statement("Tables: every printed polynomial is right", all(r.equal for r in two + three), "equal, row by row"),
         Statement("Tables: every polynomial is positive for 0 < r < 1",
                   all(r.verdict == "positive" and r.roots == 0 for r in two[1:] + three[1:]),
                   "by Bernstein coefficients and by Sturm sequences, in exact arithmetic"),
-        Statement("Tables: no effective order is missing",
-                  {r.order for r in two} == set(orders((3, 3))) and {r.order for r in three} == set(orders((2, 2, 2))),
+        Statement("Tables: no order is missing, up to renaming",
+                  {r.order for r in two} == set(enumerate_orders((3, 3)))
+                  and {r.order for r in three} == set(enumerate_orders((2, 2, 2))),
                   "10 and 15 orders, the alternating one included"),
         Statement("Proof of Prop. order2: 10 orders besides the alternating one", len(two) - 1 == 10,
                   "9 besides it: the table's 10 rows include it"),
-        Statement("F- and G-optimal orders differ in Special case I", all(s.differs for s in special[2:]),
-                  "T >= 4; at T = 2, 3 the special task first is best for both"),
-        Statement("F- and G-optimal orders agree in Special cases II and III", flat, "G is the same for every order"),
-        Statement("Expected beyond: alternating is best, equal counts", all(e.unique for e in equal),
-                  f"{len(equal)} problems by machine, the only optimum; every T by the theorem in categories"),
-        Statement("Expected beyond: dealing categories in turn is best, unequal counts", not beaten,
+        Statement("Special case I: the best orders for forgetting and for generalization error differ",
+                  all(s.differs for s in special[2:]),
+                  "T >= 4; at T = 2, 3 it is best for both to learn the special task first"),
+        Statement("Special cases II and III: the best orders for both agree", flat,
+                  "the generalization error is the same for every order"),
+        Statement("Expected by the paper: the alternating order is best, equal counts", all(e.unique for e in equal),
+                  f"{len(equal)} problems in exact arithmetic, the only optimum; every T by the theorem in "
+                  "ebbing.paper.proofs.categories"),
+        Statement("Expected by the paper: taking categories in turn is best, unequal counts", not beaten,
                   f"fails for {len(beaten)} of {len(unequal)} problems" + (f", first {beaten[0]}" if beaten else "")),
-        Statement("New: dealing categories in turn is best as r -> 1, unequal counts",
+        Statement("New: taking categories in turn is best as r -> 1, unequal counts",
                   all(u.alternating in u.best[-1] for u in unequal), "on the last interval of r, up to T = "
-                  f"{config.unequal_up_to}; every T by the theorem in docs/order.md, 7.6"),
-        Statement("Expected beyond: a best order has no equal neighbors if it can, unequal counts", not apart,
+                  f"{config.max_tasks_unequal}; every T by the theorem in docs/theory/order_categories.md, 7.6"),
+        Statement("Expected by the paper: a best order has no equal neighbors if possible, unequal counts", not apart,
                   f"fails for {len(apart)} of {len(unequal)} problems" + (f", first {apart[0]}" if apart else "")),
     )  # fmt: skip
-
-
-# --- rendering ---------------------------------------------------------------------------------------------------
-
-
-def latex(p: Poly) -> str:
-    r"""The polynomial as the paper's tables print it: the lowest power of r in front.
-
-    >>> print(latex((0, 0, 2, -2)))
-    r^{2}\left(2-2r\right)
-    """
-    if not p:
-        return "0"
-    low = next(k for k, c in enumerate(p) if c)
-    alone = low > 0 and len(p) == low + 1  # one term: nothing to put in brackets
-    body = ""
-    for k, c in enumerate(p[low:]):
-        if c:
-            size = "" if abs(c) == 1 and (k > 0 or alone) else str(abs(c))
-            body += ("-" if c < 0 else "+" if body else "") + size + _power(k)
-    return body + _power(low) if low == 0 or alone else rf"{_power(low)}\left({body}\right)"
-
-
-def _power(k: int) -> str:
-    return "" if k == 0 else "r" if k == 1 else f"r^{{{k}}}"
-
-
-def text(p: Poly) -> str:
-    """`latex` in plain characters.
-
-    >>> text((0, 1, 0, -1))
-    'r(1-r^2)'
-    """
-    return latex(p).replace(r"\left", "").replace(r"\right", "").replace("{", "").replace("}", "")
-
-
-def to_json(result: Result) -> str:
-    """Everything, as one JSON document.
-
-    >>> json.loads(to_json(run(Config(equal_up_to=4, unequal_up_to=3))))["equal"][0]["counts"]
-    [2, 2]
-    """
-    return json.dumps(asdict(result), indent=2)
-
-
-def to_csv(result: Result) -> dict[str, str]:
-    """One CSV text per table: two, three, statements, equal, unequal.
-
-    >>> to_csv(run(Config(equal_up_to=4, unequal_up_to=3)))["equal"].splitlines()[1]
-    '2 2,4,3,3,True,True'
-    """
-    return {name: _csv([asdict(row) for row in getattr(result, name)]) for name in TABLES}
-
-
-TABLES = {
-    "two": "Table validate_2_groups_6 (proof of Prop. order2): (T-1)/(1-r) times the difference of forgetting",
-    "three": "Table validate_3_groups_6 (proof of Prop. order3)",
-    "statements": "The paper's statements",
-    "equal": "New: equal counts, every 0 < r < 1",
-    "unequal": "New: unequal counts, the best orders from one breakpoint of r to the next",
-}
-
-
-def _csv(rows: list[dict]) -> str:
-    out = io.StringIO()
-    if rows:
-        writer = csv.DictWriter(out, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows({k: _cell(v) for k, v in row.items()} for row in rows)
-    return out.getvalue()
-
-
-def _cell(value: object) -> object:
-    """Lists of lists as "a=b | c=d", lists as "a b"."""
-    if not isinstance(value, tuple):
-        return value
-    if value and isinstance(value[0], tuple):
-        return " | ".join("=".join(tied) for tied in value)
-    return " ".join(map(str, value))
-
-
-def to_text(result: Result) -> str:
-    """Every table in aligned plain text.
-
-    >>> print(to_text(run(Config(equal_up_to=4, unequal_up_to=3))).split("New: equal")[1].splitlines()[2])
-    2 2     4  3       3            True    True
-    """
-    parts = []
-    for name, title in TABLES.items():
-        table = list(csv.reader(io.StringIO(to_csv(result)[name])))
-        widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-        lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in table]
-        parts.append("\n".join([title, *lines]))
-    return "\n\n".join(parts)

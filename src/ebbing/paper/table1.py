@@ -1,9 +1,13 @@
 """Table 1: GPM, TRGP and TRGP+ on Permuted MNIST and Split CIFAR-100 (Section 5.3 and its appendix).
 
-Beside the paper's two methods stand plain fine-tuning and GPM, TRGP and TRGP+ as their authors' code has them and as
-they are meant (docs/methods.md), TRGP+ with the weights that the theory gives, TRGP without its scale matrices (where a
-task begins with the weights that all share, or goes on from the latest that it trusts), a copy of the network for every
-task, and on Permuted MNIST TRGP+ with more protected.
+The table compares the paper's two methods with plain fine-tuning, GPM and several variants:
+
+- TRGP and TRGP+ as described and, "as published", as in the authors' code (docs/theory/methods.md),
+- "TRGP+ theory": TRGP+ with the weights that the theory gives,
+- "TRGP free": TRGP without scale matrices; each task starts from the weights of the latest trusted task or, "shared
+  start", from the weights that all tasks share,
+- "copies": a copy of the network for every task,
+- "TRGP+, more protected" (Permuted MNIST): TRGP+ that protects as many directions as TRGP free.
 """
 
 from __future__ import annotations
@@ -13,16 +17,27 @@ from ebbing.paper.method_comparison import MethodVariant, Protocol, Study
 
 
 def retention_ratio(examples: int, weights: int) -> float:
-    """r = 1 - n/p as the theory has it: n examples of a task, p weights that it trains.
+    """Return the theory's r = 1 - n/p of a task.
 
-    >>> retention_ratio(54_000, weights=784 * 100 + 100 * 100 + 100 * 10)
-    0.396
+    Args:
+        examples: The number n of training examples of the task.
+        weights: The number p of weights that the task trains.
+
+    Returns:
+        r, rounded to three digits.
+
+    Example:
+        >>> retention_ratio(54_000, weights=784 * 100 + 100 * 100 + 100 * 10)
+        0.396
     """
     return round(1 - examples / weights, 3)
 
 
 MNIST_WEIGHTS = 89_400
-CIFAR100_WEIGHTS = 6_528_896  # with one of the heads
+"""The number of weights of the network for Permuted MNIST."""
+
+CIFAR100_WEIGHTS = 6_528_896
+"""The number of weights of the network for Split CIFAR-100, with one head."""
 
 
 FREE = MethodVariant("TRGP free", "trgp-free")
@@ -30,9 +45,16 @@ SHARED_START = MethodVariant("TRGP free, shared start", "trgp-free", changes={"s
 
 
 def variants(r: float) -> tuple[MethodVariant, ...]:
-    """The rows of the table; r gives the theory's weights."""
+    """Return the rows of the table.
+
+    Args:
+        r: The ratio 1 - n/p from which the theory computes the weights of "TRGP+ theory".
+
+    Returns:
+        The variants, in the order of the rows.
+    """
     return (
-        MethodVariant("SGD", "sgd"),
+        MethodVariant("fine-tuning", "fine-tuning"),
         MethodVariant("GPM", "gpm"),
         MethodVariant("TRGP as published", "trgp", as_published=True),
         MethodVariant("TRGP", "trgp"),
@@ -54,10 +76,11 @@ PAIRS = (
     ("TRGP", "TRGP as published"),
     ("TRGP", "GPM"),
 )
+"""The comparisons: is the first variant better than the second?"""
 
 
-def _printed(trgp: tuple[float, float], trgp_plus: tuple[float, float]) -> dict[str, tuple[float, float]]:
-    """ACC and BWT as the paper has them; they come from code that does what "as published" does here."""
+def _paper_values(trgp: tuple[float, float], trgp_plus: tuple[float, float]) -> dict[str, tuple[float, float]]:
+    """Return the paper's ACC and BWT; its code does what "as published" does here."""
     return {"TRGP": trgp, "TRGP as published": trgp, "TRGP+": trgp_plus, "TRGP+ as published": trgp_plus}
 
 
@@ -66,7 +89,7 @@ MORE_PROTECTED = MethodVariant(
     "trgp+",
     changes={"threshold": Threshold((0.98, 0.99, 0.99), growth=0.0, include_crossing=False), "num_examples": 3000},
 )
-"""With what TRGP free protects."""
+"""TRGP+ with the threshold and the number of examples of TRGP free."""
 
 _ROWS = variants(retention_ratio(54_000, MNIST_WEIGHTS))
 PMNIST = Protocol(
@@ -75,7 +98,7 @@ PMNIST = Protocol(
     (*_ROWS[:-3], MORE_PROTECTED, *_ROWS[-3:]),
     (*PAIRS, ("TRGP+, more protected", "TRGP+")),
     seeds=5,
-    printed=_printed((96.34, -0.80), (96.75, -0.46)),
+    paper_values=_paper_values((96.34, -0.80), (96.75, -0.46)),
 )
 CIFAR100_SHORT = Protocol(
     "cifar100 short",
@@ -84,8 +107,8 @@ CIFAR100_SHORT = Protocol(
     PAIRS,
     seeds=3,
     epochs=2,
-    patience=False,
-    reduced="2 epochs a task instead of up to 200",
+    early_stopping=False,
+    reduction="2 epochs per task instead of up to 200",
 )
 CIFAR100 = Protocol(
     "cifar100",
@@ -93,7 +116,7 @@ CIFAR100 = Protocol(
     (MethodVariant("TRGP", "trgp"), MethodVariant("TRGP+", "trgp+"), SHARED_START, FREE),
     (("TRGP+", "TRGP"), ("TRGP free", "TRGP+"), ("TRGP free", "TRGP free, shared start")),
     seeds=2,
-    printed={"TRGP": (74.46, -0.90), "TRGP+": (75.31, 0.13)},
+    paper_values={"TRGP": (74.46, -0.90), "TRGP+": (75.31, 0.13)},
 )
 QUICK = Protocol(
     "pmnist quick",
@@ -102,7 +125,7 @@ QUICK = Protocol(
     PAIRS,
     seeds=2,
     epochs=2,
-    reduced="4 of 10 tasks, 4,000 of 54,000 training images, 2 of 5 epochs, 2,000 of 10,000 test images",
+    reduction="4 of 10 tasks, 4,000 of 54,000 training images, 2 of 5 epochs, 2,000 of 10,000 test images",
 )
 
 TABLE1 = Study("table1", "Table 1", (PMNIST, CIFAR100_SHORT, CIFAR100))

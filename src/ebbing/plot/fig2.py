@@ -1,4 +1,4 @@
-"""Figure 2 as a picture, and predicted against measured forgetting."""
+"""Figure 2 of the paper: forgetting of networks against similarity and order of tasks, measured and predicted."""
 
 from __future__ import annotations
 
@@ -9,83 +9,129 @@ import numpy as np
 import numpy.typing as npt
 
 from ebbing._validate import Array
-from ebbing.paper._output import STYLE, save_figure
 from ebbing.paper._statistics import standard_error
 from ebbing.paper.fig2 import SETUPS, Panel, Result
 from ebbing.paper.fig2_verdicts import RATIOS, Prediction, compare_with_theory
+from ebbing.plot._axes import use_axes
+from ebbing.plot._style import COLORS, MARKERS, STYLE, as_axes, new_axes, place_legend, save_figure
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
-_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")  # Okabe-Ito
-_MARKERS = ("o", "s", "^", "D")
+_TITLES = {
+    "a": "two tasks",
+    "b": "four tasks",
+    "c": "one special task, five equal ones",
+    "d": "two categories of two tasks",
+}
+_LABELS = {
+    "a": ("digits in common", "squared test error"),
+    "b": ("digits in common, tasks 1 and 2", "forgetting"),
+    "c": ("place of the special task (gray: claimed best)", "forgetting / worst"),
+    "d": ("order of the tasks (gray: alternating)", "forgetting / worst"),
+}
 
 
-def plot(result: Result) -> Figure:
-    """The four panels: means over seeds with standard errors; (c) and (d) relative to the worst, as in the paper."""
+def plot_fig2(result: Result, *, axes: Any = None) -> Any:
+    """Draw the four panels of Figure 2: means over seeds with standard errors.
+
+    Args:
+        result: The outcome of `ebbing.paper.fig2.run`.
+        axes: Four axes, for panels (a), (b), (c), (d); None makes a new figure.
+
+    Returns:
+        The axes: an array (2, 2) if they are new, otherwise (4,).
+    """
     import matplotlib as mpl
-    from matplotlib.figure import Figure
 
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(7.4, 5.6), layout="constrained")
-        (a, b), (c, d) = figure.subplots(2, 2)
-        F, G = result.forgetting("a", "forgetting"), result.generalization("a", "forgetting")
-        for k, (values, label) in enumerate(((F, "forgetting $F_2$"), (G, "generalization error $G_2$"))):
-            _curve(a, np.arange(6), values, k, label)
-        a.set(xlabel="digits in common", ylabel="squared test error")
-        _setups(b, result, "b", 0)
-        _setups(c, result, "c", 1)
-        _setups(d, result, "d", 0)
-        b.set(xlabel="digits in common, tasks 1 and 2", ylabel="forgetting")
-        c.set(xlabel="place of the special task", ylabel="forgetting / worst")
-        d.set(xlabel="order of the tasks (0, 1: alternating)", ylabel="forgetting / worst")
-        c.axvspan(0.5, 3.5, color="0.93", zorder=0)
-        d.axvspan(-0.5, 1.5, color="0.93", zorder=0)
-        titles = ("two tasks", "four tasks", "one special task, five equal ones", "two categories of two tasks")
-        for ax, letter, title in zip((a, b, c, d), "abcd", titles, strict=True):
-            ax.set_title(f"({letter}) {title}", loc="left")
-            ax.xaxis.get_major_locator().set_params(integer=True)
-        a.legend(frameon=False, fontsize=8)
-        handles, labels = b.get_legend_handles_labels()
-        figure.legend(
-            handles, labels, loc="outside lower center", ncols=3, frameon=False, title="setups of (b), (c), (d)"
-        )
-    return figure
+        drawn = new_axes(2, 2, (7.4, 5.6)) if axes is None else as_axes(axes, 4)
+        for ax, panel in zip(drawn.flat, SETUPS, strict=True):
+            plot_fig2_panel(result, panel, ax=ax)
+        drawn.flat[0].legend(frameon=False, fontsize=8)
+        handles, labels = drawn.flat[1].get_legend_handles_labels()
+        settings = {"ncols": 3, "title": "setups of (b), (c), (d)"}
+        place_legend(drawn.flat[1:], handles, labels, outside=axes is None, **settings)
+    return drawn
 
 
-def _setups(ax: Any, result: Result, panel: Panel, start: int) -> None:
-    for k, setup in enumerate(SETUPS[panel]):
-        values = result.forgetting(panel, setup)
-        if panel != "b":
-            values = values / (np.abs(values.mean(axis=0)).max() or 1.0)
-        _curve(ax, np.arange(values.shape[1]) + start, values, k, setup)
+def plot_fig2_panel(result: Result, panel: Panel, *, ax: Axes | None = None) -> Axes:
+    """Draw one panel of Figure 2.
 
+    Panel (a) has forgetting and generalization error; the others have the forgetting of each setup, in (c) and (d)
+    relative to the worst, as in the paper. A gray area marks the places that the paper claims to be best.
 
-def _curve(ax: Any, x: npt.NDArray, values: Array, k: int, label: str) -> None:
-    error = standard_error(values) if len(values) > 1 else None
-    ax.errorbar(
-        x, values.mean(axis=0), yerr=error, color=_COLORS[k], marker=_MARKERS[k], ms=4, lw=1.2, capsize=2, label=label
-    )
+    Args:
+        result: The outcome of `ebbing.paper.fig2.run`.
+        panel: The panel's letter: "a", "b", "c" or "d".
+        ax: Where to draw; None makes a new figure.
 
-
-def plot_theory(comparisons: list[Prediction], ratio: float = 0.5) -> Figure:
-    """Predicted against measured forgetting at one r, a panel each."""
+    Returns:
+        The axes with the panel.
+    """
     import matplotlib as mpl
-    from matplotlib.figure import Figure
+
+    first = 1 if panel == "c" else 0
+    with mpl.rc_context(STYLE):
+        ax = use_axes(ax, (4.0, 3.0))
+        for k, (label, values) in enumerate(_curves(result, panel).items()):
+            _draw_curve(ax, np.arange(values.shape[1]) + first, values, k, label)
+        if panel in ("c", "d"):
+            ax.axvspan(*((0.5, 3.5) if panel == "c" else (-0.5, 1.5)), color="0.93", zorder=0)
+        ax.set_title(f"({panel}) {_TITLES[panel]}", loc="left")
+        ax.set_xlabel(_LABELS[panel][0])
+        ax.set_ylabel(_LABELS[panel][1])
+        ax.locator_params(axis="x", integer=True)
+    return ax
+
+
+def _curves(result: Result, panel: Panel) -> dict[str, Array]:
+    """Return the values (seeds, points) of each curve of a panel, by label."""
+    if panel == "a":
+        F, G = result.forgetting("a", "forgetting"), result.generalization("a", "forgetting")
+        return {"forgetting $F_2$": F, "generalization error $G_2$": G}
+    found = {setup: result.forgetting(panel, setup) for setup in SETUPS[panel]}
+    if panel == "b":
+        return found
+    return {setup: values / (np.abs(values.mean(axis=0)).max() or 1.0) for setup, values in found.items()}
+
+
+def _draw_curve(ax: Any, x: npt.NDArray, values: Array, k: int, label: str) -> None:
+    error = standard_error(values) if len(values) > 1 else None
+    look = {"color": COLORS[k], "marker": MARKERS[k], "ms": 4, "lw": 1.2, "capsize": 2}
+    ax.errorbar(x, values.mean(axis=0), yerr=error, label=label, **look)
+
+
+def plot_fig2_theory(predictions: list[Prediction], ratio: float = 0.5, *, axes: Any = None) -> Any:
+    """Draw predicted against measured forgetting, one panel for each panel of Figure 2.
+
+    Args:
+        predictions: The outcome of `ebbing.paper.fig2_verdicts.compare_with_theory`.
+        ratio: The r = 1 - n/p of the predictions, one of `ebbing.paper.fig2_verdicts.RATIOS`.
+        axes: Four axes; None makes a new figure.
+
+    Returns:
+        The axes, an array (4,).
+    """
+    import matplotlib as mpl
 
     k = RATIOS.index(ratio)
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(7.4, 2.3), layout="constrained")
-        for i, (ax, found) in enumerate(zip(figure.subplots(1, 4), comparisons, strict=True)):
-            ax.scatter(found.predicted[k], found.measured, s=14, color=_COLORS[i], alpha=0.8, lw=0)
+        drawn = new_axes(1, 4, (7.4, 2.3))[0] if axes is None else as_axes(axes, 4)
+        for i, (ax, found) in enumerate(zip(drawn, predictions, strict=True)):
+            ax.scatter(found.predicted[k], found.measured, s=14, color=COLORS[i], alpha=0.8, lw=0)
             ax.set_title(f"({found.panel}) rank corr. {found.correlations[k]:+.2f}", loc="left")
             ax.set_xlabel("predicted forgetting")
-        figure.axes[0].set_ylabel("measured forgetting")
-    return figure
+        drawn[0].set_ylabel("measured forgetting")
+    return drawn
 
 
-def save(result: Result, folder: Path) -> None:
-    """fig2.png, fig2.svg, fig2_theory.png, fig2_theory.svg."""
-    pictures = {"fig2": plot(result), "fig2_theory": plot_theory(compare_with_theory(result))}
-    for name, figure in pictures.items():
-        save_figure(figure, folder, name)
+def save_fig2(result: Result, folder: Path) -> None:
+    """Write fig2.png, fig2.svg, fig2_theory.png and fig2_theory.svg.
+
+    Args:
+        result: The outcome of `ebbing.paper.fig2.run`.
+        folder: The folder of the files.
+    """
+    save_figure(plot_fig2(result).flat[0].figure, folder, "fig2")
+    save_figure(plot_fig2_theory(compare_with_theory(result))[0].figure, folder, "fig2_theory")

@@ -1,80 +1,105 @@
-"""A comparison as a picture: ACC and BWT of every run, means with standard errors, and the paper's numbers."""
+"""ACC and BWT of a comparison of methods: every run, means with standard errors, and the paper's values."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ebbing.paper._output import STYLE, save_figure
 from ebbing.paper._statistics import standard_error
 from ebbing.paper.method_comparison import Protocol, Result
+from ebbing.plot._axes import use_axes
+from ebbing.plot._style import BLUE, SKY_BLUE, STYLE, VERMILION, new_axes, place_legend, save_figure
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes
 
-_RUN, _MEAN, _PAPER = "#56B4E9", "#0072B2", "#D55E00"  # Okabe-Ito
+Measure = Literal["accuracy", "backward_transfer"]
+
+_MEASURES: tuple[Measure, Measure] = ("accuracy", "backward_transfer")
+_LABELS = {"accuracy": "ACC (%)", "backward_transfer": "BWT (percentage points)"}
 
 
-def plot(result: Result) -> Figure:
-    """A row of panels for each protocol with finished runs: accuracy on the left, backward transfer on the right."""
+def plot_method_comparison(result: Result) -> Any:
+    """Draw a row of two panels, ACC and BWT, for each protocol with finished runs.
+
+    Args:
+        result: The outcome of `ebbing.paper.method_comparison.run`.
+
+    Returns:
+        The axes of a new figure, an array (protocols, 2); a single row that says so if no run is finished.
+    """
     import matplotlib as mpl
-    from matplotlib.figure import Figure
 
     shown = [p for p in result.study.protocols if any(len(result.accuracy(p, name)) for name in p.names)]
     heights = [1 + len(protocol.names) for protocol in shown] or [1]
+    size = (7.4, 0.9 + 0.27 * sum(heights))
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(7.4, 0.9 + 0.27 * sum(heights)), layout="constrained")
-        rows = figure.subplots(max(len(shown), 1), 2, squeeze=False, gridspec_kw={"height_ratios": heights})
-        for (left, right), protocol in zip(rows, shown, strict=False):
-            _panel(left, result, protocol, 0)
-            _panel(right, result, protocol, 1)
-            title = f"{protocol.name}, {'shorter than the' if protocol.reduced else 'the'} published protocol"
-            left.set_title(title, loc="left")
-            right.set_yticklabels([])
+        axes = new_axes(max(len(shown), 1), 2, size, gridspec_kw={"height_ratios": heights})
+        for row, protocol in zip(axes, shown, strict=False):
+            for ax, measure in zip(row, _MEASURES, strict=True):
+                plot_protocol(result, protocol, measure, ax=ax)
+            title = f"{protocol.name}, {'smaller than the' if protocol.reduction else 'the'} published protocol"
+            row[0].set_title(title, loc="left")
+            row[1].set_yticklabels([])
         if not shown:
-            rows[0, 0].text(0.5, 0.5, "no run is finished yet", ha="center", va="center")
-        shown_in_any = (zip(*ax.get_legend_handles_labels(), strict=True) for ax in rows.flat)
-        named = {label: handle for panel in shown_in_any for handle, label in panel}
-        figure.legend(list(named.values()), list(named), loc="outside lower center", ncols=3, frameon=False)
-    return figure
+            axes[0, 0].text(0.5, 0.5, "no run is finished yet", ha="center", va="center")
+        panels = (zip(*ax.get_legend_handles_labels(), strict=True) for ax in axes.flat)
+        handles = {label: handle for panel in panels for handle, label in panel}
+        place_legend(axes, list(handles.values()), list(handles), outside=True, ncols=3)
+    return axes
 
 
-def _panel(ax: Any, result: Result, protocol: Protocol, measure: int) -> None:
-    """measure: 0 for ACC, 1 for BWT."""
-    values_of = (result.accuracy, result.transfer)[measure]
-    low, high = _range(result, protocol, measure)
-    labeled: set[str] = set()
+def plot_protocol(result: Result, protocol: Protocol, measure: Measure = "accuracy", *, ax: Axes | None = None) -> Axes:
+    """Draw ACC or BWT of every variant of a protocol.
+
+    Variants so far below the others that these would be squeezed are written as an arrow with their mean.
+
+    Args:
+        result: The outcome of `ebbing.paper.method_comparison.run`.
+        protocol: One of the study's protocols.
+        measure: "accuracy" (ACC) or "backward_transfer" (BWT).
+        ax: Where to draw; None makes a new figure.
+
+    Returns:
+        The axes with the panel.
+    """
+    import matplotlib as mpl
+
+    low, high = _limits(result, protocol, measure)
+    labels: set[str] = set()
 
     def label(text: str) -> str | None:
-        return None if text in labeled else (labeled.add(text) or text)
+        return None if text in labels else (labels.add(text) or text)
 
-    for y, name in enumerate(protocol.names):
-        values = values_of(protocol, name)
-        if len(values) and values.mean() < low:
-            ax.text(low, y, f"  \N{LEFTWARDS ARROW} {values.mean():.1f}", color=_MEAN, va="center", fontsize=8)
-        elif len(values):
-            ax.plot(values, np.full(len(values), y), "o", color=_RUN, ms=4, label=label("one seed"))
-            ax.errorbar(
-                values.mean(), y, xerr=standard_error(values), fmt="|", color=_MEAN, ms=11, mew=2, label=label("mean")
-            )
-        if name in protocol.printed:
-            ax.plot(protocol.printed[name][measure], y, "D", mfc="none", mec=_PAPER, ms=7, label=label("paper"))
-    ax.set_yticks(range(len(protocol.names)), protocol.names)
-    ax.set_xlim(low, high)
-    ax.locator_params(axis="x", nbins=5)
-    ax.set_ylim(len(protocol.names) - 0.5, -0.5)
-    ax.set_xlabel(("ACC (%)", "BWT (percentage points)")[measure])
-    ax.grid(axis="x", color="0.9")
-    ax.set_axisbelow(True)
+    with mpl.rc_context(STYLE):
+        ax = use_axes(ax, (4.6, 0.9 + 0.27 * len(protocol.names)))
+        for y, name in enumerate(protocol.names):
+            values = getattr(result, measure)(protocol, name)
+            if len(values) and values.mean() < low:
+                ax.text(low, y, f"  \N{LEFTWARDS ARROW} {values.mean():.1f}", color=BLUE, va="center", fontsize=8)
+            elif len(values):
+                error = standard_error(values)
+                ax.plot(values, np.full(len(values), y), "o", color=SKY_BLUE, ms=4, label=label("one seed"))
+                ax.errorbar(values.mean(), y, xerr=error, fmt="|", color=BLUE, ms=11, mew=2, label=label("mean"))
+            if name in protocol.paper_values:
+                value = protocol.paper_values[name][_MEASURES.index(measure)]
+                ax.plot(value, y, "D", mfc="none", mec=VERMILION, ms=7, label=label("paper"))
+        ax.set_yticks(range(len(protocol.names)), protocol.names)
+        ax.set_xlim(low, high)
+        ax.locator_params(axis="x", nbins=5)
+        ax.set_ylim(len(protocol.names) - 0.5, -0.5)
+        ax.set_xlabel(_LABELS[measure])
+        ax.grid(axis="x", color="0.9")
+        ax.set_axisbelow(True)
+    return ax
 
 
-def _range(result: Result, protocol: Protocol, measure: int) -> tuple[float, float]:
-    """Of all but those so far below the median that the others could not be told apart."""
-    values_of = (result.accuracy, result.transfer)[measure]
-    groups = [values_of(protocol, name) for name in protocol.names]
-    groups += [np.array([printed[measure]]) for printed in protocol.printed.values()]
+def _limits(result: Result, protocol: Protocol, measure: Measure) -> tuple[float, float]:
+    """Limits around all variants but those so far below the median that the others would be squeezed."""
+    groups = [getattr(result, measure)(protocol, name) for name in protocol.names]
+    groups += [np.array([values[_MEASURES.index(measure)]]) for values in protocol.paper_values.values()]
     groups = [group for group in groups if len(group)]
     if not groups:
         return 0.0, 1.0
@@ -86,7 +111,11 @@ def _range(result: Result, protocol: Protocol, measure: int) -> tuple[float, flo
     return float(near.min() - margin), float(near.max() + margin)
 
 
-def save(result: Result, folder: Path) -> None:
-    """The study's name with .png and .svg."""
-    figure = plot(result)
-    save_figure(figure, folder, result.study.name)
+def save_method_comparison(result: Result, folder: Path) -> None:
+    """Write the figure under the study's name as .png and .svg.
+
+    Args:
+        result: The outcome of `ebbing.paper.method_comparison.run`.
+        folder: The folder of both files.
+    """
+    save_figure(plot_method_comparison(result).flat[0].figure, folder, result.study.name)

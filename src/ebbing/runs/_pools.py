@@ -1,4 +1,4 @@
-"""Who trains: this process, local worker processes, or a Dask cluster. The result is the same, to the bit."""
+"""Pools that train nodes: this process, local worker processes, or a Dask cluster. Results are identical to the bit."""
 
 from __future__ import annotations
 
@@ -16,22 +16,27 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
 
-from ebbing._validate import count
+from ebbing._validate import check_count
 from ebbing.learn.experiment import Experiment
 from ebbing.learn.sequences import Node, NodeResult, train_node
 from ebbing.learn.training._machine import check_device
 from ebbing.learn.training.schedule import Checkpoint, ProgressCallback
 
-PATIENCE = 5.0
-"""Seconds without a result after which to look whether a cluster has workers at all."""
+WORKER_CHECK_SECONDS = 5.0
+"""Seconds without a result after which a cluster is checked for workers."""
 
 
 @dataclass(frozen=True)
 class Resources:
-    """Who trains, and on what. The result is the same, on a GPU to rounding.
+    """Where nodes are trained. Results are the same everywhere, on a GPU up to rounding.
 
-    workers: 1 trains in this process, more in that many others. cluster: address of a Dask scheduler. device: where
-    tensors are, "cpu" or "cuda".
+    Attributes:
+        workers: The number of worker processes; 1 trains in this process.
+        cluster: The address of a Dask scheduler, or None.
+        device: The device of the tensors, "cpu" or "cuda".
+
+    Raises:
+        ValueError: If `workers` is not a positive integer.
     """
 
     workers: int = 1
@@ -39,38 +44,39 @@ class Resources:
     device: str = "cpu"
 
     def __post_init__(self) -> None:
-        count("workers", self.workers)
+        check_count("workers", self.workers)
 
     def check(self) -> None:
-        """A clear error for a device that is not there; those of a cluster are for its workers to know."""
+        """Raise a ValueError if the device cannot be used here; devices of a cluster are not checked."""
         if self.cluster is None:
             check_device(self.device)
 
 
 LOCAL = Resources()
+"""This process, on the CPU."""
 
 
 class Pool(Protocol):
-    """Something that trains nodes and says when some are done. It knows the training: data may be large."""
+    """A pool of workers that train the nodes of one experiment, which they receive only once: its data may be large."""
 
     def submit(self, node: Node, parent: bytes | None, checkpoint: Checkpoint) -> Any:
-        """A future of the node's outcome. Who shares a disk with the caller may keep unfinished work there."""
+        """Return a future of the node's result; the checkpoint is used only by workers with access to the file."""
         ...
 
     def wait(self, futures: list[Any]) -> list[Any]:
-        """Those of the futures that are done, at least one."""
+        """Wait until at least one future is done, and return those that are."""
         ...
 
     def result(self, future: Any) -> NodeResult:
-        """What has come of it; an error in training is raised here."""
+        """Return the result of a future, or raise the error of its training."""
         ...
 
 
-class _Here:
-    """This process, one node at a time; the latest first, so that few weights are waiting."""
+class _InProcess:
+    """Trains in this process, one node at a time; the latest first, so that few weights are kept in memory."""
 
-    def __init__(self, experiment: Experiment, device: str, watch: ProgressCallback | None) -> None:
-        self._training, self._device, self._watch = experiment, device, watch
+    def __init__(self, experiment: Experiment, device: str, progress: ProgressCallback | None) -> None:
+        self._experiment, self._device, self._progress = experiment, device, progress
         self._calls: list[tuple[Future, Node, bytes | None, Checkpoint]] = []
 
     def submit(self, node: Node, parent: bytes | None, checkpoint: Checkpoint) -> Future:
@@ -80,7 +86,9 @@ class _Here:
     def wait(self, futures: list[Future]) -> list[Future]:
         future, node, parent, checkpoint = self._calls.pop()
         future.set_result(
-            train_node(self._training, node, parent, checkpoint=checkpoint, watch=self._watch, device=self._device)
+            train_node(
+                self._experiment, node, parent, checkpoint=checkpoint, progress=self._progress, device=self._device
+            )
         )
         return [future]
 
@@ -88,20 +96,20 @@ class _Here:
         return future.result()
 
 
-_KILLED = (
-    "a worker process was killed, perhaps for want of memory; with fewer workers each has more, and what is finished "
-    "is stored: the same command goes on"
+_WORKER_KILLED = (
+    "a worker process was killed, perhaps because memory ran out; use fewer workers, so that each has more. "
+    "Finished results are stored: the same command continues"
 )
 
 
 class _Processes:
-    """Local worker processes. Each is given the training when it starts."""
+    """Trains in local worker processes. Each receives the experiment when it starts."""
 
-    def __init__(self, pool: ProcessPoolExecutor, device: str) -> None:
-        self._pool, self._device = pool, device
+    def __init__(self, executor: ProcessPoolExecutor, device: str) -> None:
+        self._executor, self._device = executor, device
 
     def submit(self, node: Node, parent: bytes | None, checkpoint: Checkpoint) -> Future:
-        return self._pool.submit(_train_given, node, parent, checkpoint, self._device)
+        return self._executor.submit(_train_in_worker, node, parent, checkpoint, self._device)
 
     def wait(self, futures: list[Future]) -> list[Future]:
         return list(wait(futures, return_when=FIRST_COMPLETED).done)
@@ -110,39 +118,39 @@ class _Processes:
         try:
             return future.result()
         except BrokenProcessPool:
-            raise ChildProcessError(_KILLED) from None
+            raise ChildProcessError(_WORKER_KILLED) from None
 
 
 class _Dask:
-    """A Dask cluster, which trains again elsewhere what a lost worker had.
+    """Trains on a Dask cluster, which repeats elsewhere what a lost worker was training.
 
-    The training is the result of a task of its own: workers hand it on to each other, and if all that have it are lost,
-    the scheduler makes it again.
+    The experiment is the result of a separate Dask task: workers pass it on to each other, and if all workers that
+    have it are lost, the scheduler computes it again.
     """
 
     def __init__(self, client: Any, experiment: Experiment, device: str) -> None:
-        self._client, self._device, self._describe_type = client, device, False
-        self._training = self._submit(_itself, experiment)
+        self._client, self._device, self._warned = client, device, False
+        self._experiment = self._submit(_identity, experiment)
 
     def submit(self, node: Node, parent: bytes | None, checkpoint: Checkpoint) -> Any:
-        return self._submit(train_node, self._training, node, parent, device=self._device)
+        return self._submit(train_node, self._experiment, node, parent, device=self._device)
 
-    def _submit(self, function: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        with warnings.catch_warnings():  # data and weights travel with the work, that is the plan
+    def _submit(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        with warnings.catch_warnings():  # data and weights are sent with the task on purpose
             warnings.filterwarnings("ignore", message="Sending large graph")
-            return self._client.submit(function, *arguments, pure=False, retries=3, **named)
+            return self._client.submit(function, *args, pure=False, retries=3, **kwargs)
 
     def wait(self, futures: list[Any]) -> list[Any]:
         import distributed
 
         while True:
             try:
-                done: Any = distributed.wait(futures, timeout=PATIENCE, return_when="FIRST_COMPLETED")
+                done: Any = distributed.wait(futures, timeout=WORKER_CHECK_SECONDS, return_when="FIRST_COMPLETED")
                 return list(done.done)
             except TimeoutError:
-                self._look_for_workers()
+                self._warn_without_workers()
             except CancelledError:
-                raise self._lost() from None
+                raise self._connection_lost() from None
 
     def result(self, future: Any) -> NodeResult:
         from distributed import KilledWorker
@@ -151,109 +159,110 @@ class _Dask:
         try:
             return future.result()
         except KilledWorker:
-            raise ChildProcessError(_KILLED) from None
-        except (CancelledError, CommClosedError):  # results are still with the workers: fetching one may fail as well
-            raise self._lost() from None
+            raise ChildProcessError(_WORKER_KILLED) from None
+        except (CancelledError, CommClosedError):  # results are still on the workers: fetching one may fail as well
+            raise self._connection_lost() from None
 
-    def _lost(self) -> ConnectionError:
+    def _connection_lost(self) -> ConnectionError:
         return ConnectionError(
-            f"the Dask scheduler at {self._client.scheduler.address} is lost; "
-            "start it again, and the same command goes on where it was"
+            f"the connection to the Dask scheduler at {self._client.scheduler.address} is lost; "
+            "start it again, and the same command continues"
         )
 
-    def _look_for_workers(self) -> None:
-        """Without any the scheduler waits in silence; say so, once each time that it happens."""
-        none = not self._client.scheduler_info()["workers"]
-        if none and not self._describe_type:
+    def _warn_without_workers(self) -> None:
+        """Warn, once each time that it happens, that the cluster has no workers: the scheduler only waits."""
+        no_workers = not self._client.scheduler_info()["workers"]
+        if no_workers and not self._warned:
             address = self._client.scheduler.address
             warnings.warn(
                 f"no workers at {address} yet; start one with `dask worker {address}`. Waiting for it", stacklevel=2
             )
-        self._describe_type = none
+        self._warned = no_workers
 
 
 @contextmanager
-def pool(experiment: Experiment, resources: Resources, watch: ProgressCallback | None = None) -> Iterator[Pool]:
-    """Those who train. Only this process is watched."""
+def open_pool(experiment: Experiment, resources: Resources, progress: ProgressCallback | None = None) -> Iterator[Pool]:
+    """Start a pool of workers. Only training in this process reports its progress."""
     if resources.cluster is not None:
         from distributed import Client
 
-        _reach(resources.cluster)
+        _check_reachable(resources.cluster)
         with Client(resources.cluster, timeout="20s") as client:
             yield _Dask(client, experiment, resources.device)
     elif resources.workers == 1:
-        yield _Here(experiment, resources.device, watch)
+        yield _InProcess(experiment, resources.device, progress)
     else:
-        # Fresh processes: forking one in which PyTorch has started its threads may hang.
+        # New processes: forking one in which PyTorch has started threads may hang.
         context = multiprocessing.get_context("spawn")
-        processes = ProcessPoolExecutor(resources.workers, context, initializer=_begin, initargs=(_packed(experiment),))
+        pickled = _pickle_experiment(experiment)
+        executor = ProcessPoolExecutor(resources.workers, context, initializer=_start_worker, initargs=(pickled,))
         try:
-            yield _Processes(processes, resources.device)
+            yield _Processes(executor, resources.device)
         except BaseException:
-            # Python waits for its workers before it ends, and a task may take an hour; checkpoints have what is done.
-            for process in list((processes._processes or {}).values()):
+            # Python waits for its workers before it exits, and a task may take an hour; checkpoints keep the progress.
+            for process in list((executor._processes or {}).values()):
                 process.terminate()
             raise
         finally:
-            processes.shutdown(wait=False, cancel_futures=True)
+            executor.shutdown(wait=False, cancel_futures=True)
 
 
-def _itself(experiment: Experiment) -> Experiment:
+def _identity(experiment: Experiment) -> Experiment:
     return experiment
 
 
-def _packed(experiment: Experiment) -> bytes:
-    """Bytes, as tensors sent to processes in PyTorch's own way need as much shared memory, which may be scarce."""
+def _pickle_experiment(experiment: Experiment) -> bytes:
+    """Return bytes: PyTorch would send tensors through shared memory, which may be scarce."""
     try:
         return pickle.dumps(experiment)
-    except (pickle.PicklingError, AttributeError, TypeError) as fault:
+    except (pickle.PicklingError, AttributeError, TypeError) as error:
         raise ValueError(
-            f"the training cannot be sent to other processes ({fault}); "
+            f"the experiment cannot be sent to other processes ({error}); "
             "define its classes at the top of a module, or train in this process with workers=1"
         ) from None
 
 
-_given = b""
-"""In a worker process: the training, packed."""
+_pickled_experiment = b""
+"""In a worker process: the pickled experiment."""
 
 
-def _begin(experiment: bytes) -> None:
-    """In a worker process."""
-    global _given  # noqa: PLW0603 (what an initializer leaves for the calls to come has no other place)
-    _given = experiment
-    _end_with_caller()
+def _start_worker(pickled: bytes) -> None:
+    """Initialize a worker process."""
+    global _pickled_experiment  # noqa: PLW0603 (an initializer has no other place for what later calls need)
+    _pickled_experiment = pickled
+    _exit_with_parent()
 
 
 @lru_cache(maxsize=1)
-def _unpacked() -> Experiment:
-    """Not before the first call, whose result an error can be."""
-    return pickle.loads(_given)
+def _unpickle_experiment() -> Experiment:
+    """Unpickle in the first call rather than in the initializer, so that an error becomes the call's result."""
+    return pickle.loads(_pickled_experiment)
 
 
-def _train_given(node: Node, parent: bytes | None, checkpoint: Checkpoint, device: str) -> NodeResult:
-    return train_node(_unpacked(), node, parent, checkpoint=checkpoint, device=device)
+def _train_in_worker(node: Node, parent: bytes | None, checkpoint: Checkpoint, device: str) -> NodeResult:
+    return train_node(_unpickle_experiment(), node, parent, checkpoint=checkpoint, device=device)
 
 
-def _end_with_caller() -> None:
-    """End when the caller is killed, instead of waiting for work for ever."""
-    caller = multiprocessing.parent_process()
+def _exit_with_parent() -> None:
+    """Exit when the parent process is killed, instead of waiting for work forever."""
+    parent = multiprocessing.parent_process()
 
-    def watch() -> None:
-        if caller is not None:
-            caller.join()
+    def wait_for_parent() -> None:
+        if parent is not None:
+            parent.join()
         os._exit(1)
 
-    threading.Thread(target=watch, daemon=True).start()
+    threading.Thread(target=wait_for_parent, daemon=True).start()
 
 
-def _reach(address: str) -> None:
-    """A clear error before Dask's client is made: one that cannot connect leaves a broken loop behind."""
+def _check_reachable(address: str) -> None:
+    """Raise an error before Dask's client is created: one that cannot connect leaves a broken event loop behind."""
     from distributed.comm.addressing import get_address_host_port
 
     try:
         socket.create_connection(get_address_host_port(address), timeout=20).close()
-    except (OSError, ValueError) as fault:
+    except (OSError, ValueError) as error:
         raise ConnectionError(
-            f"cluster={address!r}: cannot connect to a Dask scheduler ({fault}); "
+            f"cluster={address!r}: cannot connect to a Dask scheduler ({error}); "
             "give the address that `dask scheduler` prints, such as tcp://10.0.0.1:8786"
         ) from None

@@ -1,8 +1,7 @@
-"""What is there already, what is to be trained, and in which order.
+"""Execution of prefix trees: which nodes are stored, which are to be trained, and in which order.
 
-A node needs its parent's weights and nothing else; `pools` says who trains it. Finished nodes are stored by the
-caller's process as they come in, so that an interruption at any moment (Ctrl-C, kill -9, a lost worker) costs only what
-was under way.
+A node needs only its parent's weights. Results are stored by the calling process as soon as they arrive, so that an
+interruption at any moment (Ctrl-C, kill -9, a lost worker) costs only the nodes that are being trained.
 """
 
 from __future__ import annotations
@@ -17,14 +16,20 @@ from ebbing._versions import software_versions
 from ebbing.learn.experiment import Experiment
 from ebbing.learn.sequences import Node, NodeResult, error_matrix
 from ebbing.learn.tasks.base import Occurrence, occurrences
-from ebbing.runs._pools import LOCAL, Pool, Resources, pool
+from ebbing.runs._pools import LOCAL, Pool, Resources, open_pool
 from ebbing.runs.store import Entry, Store
 
 Path = tuple[Occurrence, ...]
-Place = tuple[int, Path]
-"""Of a node in the trees of all seeds: seed and path."""
-Errors = dict[Place, dict[str, float]]
+"""The tasks that a node has learned, in order."""
+
+NodeId = tuple[int, Path]
+"""A node in the trees of all seeds: seed and path."""
+
+Errors = dict[NodeId, dict[str, float]]
+"""Test errors of every node, by the occurrence "task#index"."""
+
 Progress = Callable[[float], None]
+"""A function that is called with the share of nodes that is done."""
 
 
 def execute(
@@ -36,16 +41,39 @@ def execute(
     cluster: str | None = None,
     device: str = "cpu",
     progress: Progress | None = None,
-) -> tuple[Errors, dict[Place, float | None]]:
-    """Errors and fit of every node: from the store where they are there, else trained and stored.
+) -> tuple[Errors, dict[NodeId, float | None]]:
+    """Return the errors of nodes: from the store, or else by training and storing them.
 
-    workers, cluster, device: as in `Resources`. Results on a GPU have the same key as those on a CPU.
+    Args:
+        experiment: Tasks, architecture and method.
+        nodes: The nodes, each with its parent, as `prefix_tree` returns them.
+        store: Where results are found and stored. Results from a GPU have the same key as those from a CPU.
+        workers: The number of worker processes; 1 trains in this process.
+        cluster: The address of a Dask scheduler, or None.
+        device: The device of the tensors.
+        progress: A function that is called with the share of nodes that is done.
+
+    Returns:
+        The test errors, and the training error, of every node by (seed, path).
     """
     return Execution(experiment, nodes, store, progress).run(Resources(workers, cluster, device))
 
 
 class Execution:
-    """What `execute` does, for those who also want to know what was there (`found`) and what was not (`todo`)."""
+    """The execution of nodes in two steps: creation looks up what is stored, `run` trains the rest.
+
+    After creation, `num_stored` is the number of nodes that need no training, `pending` has those that do, and
+    `partial_entries` has the entries of pending nodes that lack some errors or weights. `errors`, `training_errors` and
+    `weights` have the results so far, by (seed, path); `status` is a message about the node that this process is
+    training.
+
+    Args:
+        experiment: Tasks, architecture and method.
+        nodes: The nodes, each with its parent.
+        store: Where results are found and stored.
+        progress: A function that is called with the share of nodes that is done.
+        keep_weights: Nodes whose weights are stored although no other node needs them.
+    """
 
     def __init__(
         self,
@@ -54,133 +82,149 @@ class Execution:
         store: Store,
         progress: Progress | None = None,
         *,
-        keep: Container[Place] = (),
+        keep_weights: Container[NodeId] = (),
     ) -> None:
-        """keep: nodes whose weights are wanted, and stored, though no other node needs them."""
-        self.experiment, self.store, self.progress, self.keep = experiment, store, progress, keep
-        self.nodes = _joined(nodes)
-        experiment.check(occurrence.task for node in nodes for occurrence in (*node.path, *node.tested))
+        self.experiment, self.store, self.progress, self.keep_weights = experiment, store, progress, keep_weights
+        self.nodes = _merge(nodes)
+        experiment.check(occurrence.task for node in nodes for occurrence in (*node.path, *node.test_occurrences))
         self.settings = experiment.describe()
-        self.keys = {place: node.key(self.settings) for place, node in self.nodes.items()}
+        self.keys = {node_id: node.key(self.settings) for node_id, node in self.nodes.items()}
         self.errors: Errors = {}
-        self.fits: dict[Place, float | None] = {}
-        self.weights: dict[Place, bytes] = {}
-        self.todo: dict[Place, Node] = {}
-        self.known: dict[Place, Entry] = {}  # entries of nodes to do: what they have is not to be lost
+        self.training_errors: dict[NodeId, float | None] = {}
+        self.weights: dict[NodeId, bytes] = {}
+        self.pending: dict[NodeId, Node] = {}
+        self.partial_entries: dict[NodeId, Entry] = {}
         self._look_up()
-        self.found = len(self.nodes) - len(self.todo)  # nodes that need no training
-        self.under_way = ""  # how far the node is that this process trains, in words
+        self.num_stored = len(self.nodes) - len(self.pending)
+        self.status = ""
 
     def _look_up(self) -> None:
-        """What is stored and of use; children first, as a node without work to do below it needs no weights."""
+        """Find stored results, children first: a node without pending children needs no weights."""
         parents: set[tuple[int, Path | None]] = set()
-        for place in reversed(list(self.nodes)):
-            node, entry = self.nodes[place], self.store.get(self.keys[place])
-            complete = entry is not None and all(str(occurrence) in entry.errors for occurrence in node.tested)
-            needed = place in parents or place in self.keep
+        for node_id in reversed(list(self.nodes)):
+            node, entry = self.nodes[node_id], self.store.get(self.keys[node_id])
+            complete = entry is not None and all(
+                str(occurrence) in entry.errors for occurrence in node.test_occurrences
+            )
+            needed = node_id in parents or node_id in self.keep_weights
             weights = self.store.weights(entry) if complete and needed and entry else None
             if not complete or entry is None or (needed and weights is None):
-                self.todo[place] = node
+                self.pending[node_id] = node
                 parents.add((node.seed, node.parent))
                 if entry is not None:
-                    self.known[place] = entry
+                    self.partial_entries[node_id] = entry
                 continue
-            self.errors[place], self.fits[place] = entry.errors, entry.fit
+            self.errors[node_id], self.training_errors[node_id] = entry.errors, entry.training_error
             if weights is not None:
-                self.weights[place] = weights
-        self.todo = dict(reversed(self.todo.items()))  # parents first
+                self.weights[node_id] = weights
+        self.pending = dict(reversed(self.pending.items()))  # parents first
 
-    def run(self, resources: Resources = LOCAL) -> tuple[Errors, dict[Place, float | None]]:
-        """Train what is to do; errors and fit of every node."""
+    def run(self, resources: Resources = LOCAL) -> tuple[Errors, dict[NodeId, float | None]]:
+        """Train the pending nodes.
+
+        Args:
+            resources: Where to train.
+
+        Returns:
+            The test errors, and the training error, of every node by (seed, path).
+        """
         resources.check()
         self._report()
-        if self.todo:
-            self.store.sweep()
-            with pool(self.experiment, resources, self._watch) as trainers:
-                self._work(trainers)
-        return self.errors, self.fits
+        if self.pending:
+            self.store.remove_stale_files()
+            with open_pool(self.experiment, resources, self._node_progress) as pool:
+                self._train_pending(pool)
+        return self.errors, self.training_errors
 
-    def measured(self, sequence: Sequence[str], seeds: Iterable[int]) -> tuple[Array, Array]:
-        """Of a sequence that has been trained, the error matrices (seeds, T+1, T) and the fits (seeds, T)."""
-        whole = occurrences(sequence)
-        paths, matrices, fits = [whole[:t] for t in range(len(whole) + 1)], [], []
+    def collect(self, sequence: Sequence[str], seeds: Iterable[int]) -> tuple[Array, Array]:
+        """Return the results of a sequence that has been trained.
+
+        Args:
+            sequence: Names of tasks.
+            seeds: The seeds.
+
+        Returns:
+            The error matrices (seeds, T+1, T), and the training errors (seeds, T).
+        """
+        path = occurrences(sequence)
+        prefixes, matrices, training_errors = [path[:t] for t in range(len(path) + 1)], [], []
         for seed in seeds:
-            matrices.append(error_matrix(sequence, {path: self.errors[seed, path] for path in paths}))
-            fits.append([self.fits[seed, path] for path in paths[1:]])
-        return np.array(matrices), np.array(fits, dtype=float)
+            matrices.append(error_matrix(sequence, {prefix: self.errors[seed, prefix] for prefix in prefixes}))
+            training_errors.append([self.training_errors[seed, prefix] for prefix in prefixes[1:]])
+        return np.array(matrices), np.array(training_errors, dtype=float)
 
-    def _work(self, trainers: Pool) -> None:
-        """Keep every ready node submitted; take results as they come."""
-        waiting, running = dict(self.todo), {}
+    def _train_pending(self, pool: Pool) -> None:
+        """Submit every node as soon as its parent is trained, and store results as they arrive."""
+        waiting, running = dict(self.pending), {}
         while waiting or running:
-            for place in [place for place in waiting if self._ready(place)]:
-                node = waiting.pop(place)
+            for node_id in [node_id for node_id in waiting if self._ready(node_id)]:
+                node = waiting.pop(node_id)
                 parent = self.weights.get((node.seed, node.path[:-1])) if node.path else None
-                self._forget_parent(node, waiting)
-                running[trainers.submit(node, parent, self.store.checkpoint(self.keys[place]))] = place
-            faults = []
-            for future in trainers.wait(list(running)):
-                place = running.pop(future)
+                self._release_parent(node, waiting)
+                running[pool.submit(node, parent, self.store.checkpoint(self.keys[node_id]))] = node_id
+            errors = []
+            for future in pool.wait(list(running)):
+                node_id = running.pop(future)
                 try:
-                    outcome = trainers.result(future)
-                except Exception as fault:  # what others have finished meanwhile is stored all the same
-                    faults.append(fault)
+                    result = pool.result(future)
+                except Exception as error:  # results that others have finished meanwhile are still stored
+                    errors.append(error)
                     continue
-                self._take(place, outcome)
-            if faults:
-                raise faults[0]
+                self._store_result(node_id, result)
+            if errors:
+                raise errors[0]
 
-    def _ready(self, place: Place) -> bool:
-        seed, path = place
+    def _ready(self, node_id: NodeId) -> bool:
+        seed, path = node_id
         return not path or (seed, path[:-1]) in self.weights
 
-    def _forget_parent(self, node: Node, waiting: Container[Place]) -> None:
-        """Weights that no other node waits for need no memory any more."""
+    def _release_parent(self, node: Node, waiting: Container[NodeId]) -> None:
+        """Free the memory of the parent's weights if no other node waits for them."""
         parent = (node.seed, node.path[:-1])
         if node.path and not any(
-            (other.seed, other.path[:-1]) == parent and place in waiting for place, other in self.todo.items()
+            (other.seed, other.path[:-1]) == parent and node_id in waiting for node_id, other in self.pending.items()
         ):
             self.weights.pop(parent, None)
 
-    def _take(self, place: Place, outcome: NodeResult) -> None:
-        node = self.todo.pop(place)
+    def _store_result(self, node_id: NodeId, result: NodeResult) -> None:
+        node = self.pending.pop(node_id)
         about = self.settings | {"seed": node.seed, "path": [str(occurrence) for occurrence in node.path]}
         about["made_with"] = software_versions("numpy", "torch")
-        known = self.known.pop(place, None)
-        had_children = known is not None and known.weights_checksum is not None
-        kept = outcome.weights if node.has_children or had_children or place in self.keep else None
-        errors = outcome.errors if known is None else known.errors | outcome.errors
-        self.store.put(self.keys[place], errors, outcome.fit, about, kept)
-        self.store.checkpoint(self.keys[place]).remove()
-        self.errors[place], self.fits[place] = outcome.errors, outcome.fit
-        if kept is not None:
-            self.weights[place] = kept
-        self.under_way = ""
+        partial = self.partial_entries.pop(node_id, None)
+        had_weights = partial is not None and partial.weights_checksum is not None
+        weights = result.weights if node.has_children or had_weights or node_id in self.keep_weights else None
+        errors = result.errors if partial is None else partial.errors | result.errors
+        self.store.put(self.keys[node_id], errors, result.training_error, about, weights)
+        self.store.checkpoint(self.keys[node_id]).remove()
+        self.errors[node_id], self.training_errors[node_id] = result.errors, result.training_error
+        if weights is not None:
+            self.weights[node_id] = weights
+        self.status = ""
         self._report()
 
-    def _report(self, part: float = 0.0) -> None:
-        """part: how much of the node under way is done, where that is known."""
+    def _report(self, share: float = 0.0) -> None:
+        """Report the progress, including the share of the current node that is done."""
         if self.progress and self.nodes:
-            self.progress(1 - (len(self.todo) - part) / len(self.nodes))
+            self.progress(1 - (len(self.pending) - share) / len(self.nodes))
 
-    def _watch(self, part: float, words: str) -> None:
-        self.under_way = words
-        self._report(part)
+    def _node_progress(self, share: float, message: str) -> None:
+        self.status = message
+        self._report(share)
 
 
-def _joined(nodes: list[Node]) -> dict[Place, Node]:
-    """Each node once, with all that is asked of it, parents first."""
-    joined: dict[Place, Node] = {}
+def _merge(nodes: list[Node]) -> dict[NodeId, Node]:
+    """Return each node once, with all tests that are requested of it, parents first."""
+    merged: dict[NodeId, Node] = {}
     for node in sorted(nodes, key=lambda node: len(node.path)):
-        place = (node.seed, node.path)
-        if node.path and (node.seed, node.path[:-1]) not in joined:
+        node_id = (node.seed, node.path)
+        if node.path and (node.seed, node.path[:-1]) not in merged:
             raise ValueError(
                 f"node {' '.join(map(str, node.path))} without its parent: give every prefix, as `prefix_tree` does"
             )
-        other = joined.get(place, node)
-        tested = tuple(sorted({*other.tested, *node.tested}))
-        joined[place] = replace(node, tested=tested, has_children=other.has_children or node.has_children)
+        other = merged.get(node_id, node)
+        tests = tuple(sorted({*other.test_occurrences, *node.test_occurrences}))
+        merged[node_id] = replace(node, test_occurrences=tests, has_children=other.has_children or node.has_children)
         if node.path:
             parent = (node.seed, node.path[:-1])
-            joined[parent] = replace(joined[parent], has_children=True)
-    return joined
+            merged[parent] = replace(merged[parent], has_children=True)
+    return merged

@@ -1,12 +1,12 @@
-"""Where trained nodes live: one entry per key, written atomically, checked whenever it is read.
+"""The store of trained nodes: one entry per key, written atomically, validated whenever it is read.
 
-    folder/ab/abcdef....json           errors, fit, what was trained, the checksum of the weights; its own checksum
+    folder/ab/abcdef....json           errors, settings, the checksum of the weights, and the checksum of all of this
     folder/ab/abcdef....safetensors    weights, only where children need them
-    folder/ab/abcdef....checkpoint     where the training of a node under way can go on, while it is
+    folder/ab/abcdef....checkpoint     the state of unfinished training
 
-The JSON file is written last and makes the entry count. A damaged or half-written file is as good as none: it is
-reported by a warning and computed again. Entries hold nothing but what determines them (no times, no machine), so the
-same work always leaves the same bytes.
+The JSON file is written last and makes the entry valid. A damaged or incomplete file counts as missing: a warning
+reports it, and its content is computed again. Entries contain only what determines them (no times, no machine), so the
+same work always writes the same bytes.
 """
 
 from __future__ import annotations
@@ -30,77 +30,123 @@ from ebbing._files import write_atomic
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 
-_OURS = re.compile(r"[0-9a-f]{64}\.(json|safetensors|checkpoint)(\..+\.unfinished)?")
-"""Names of files that the store writes. It never touches others: stores of other programs have names much like ours."""
+_FILE_NAME = re.compile(r"[0-9a-f]{64}\.(json|safetensors|checkpoint)(\..+\.unfinished)?")
+"""Names of the files that the store writes. It never touches others, which may belong to another program's store."""
 
-_DEAD = 24 * 3600
-"""Seconds after which an unfinished file has no writer any more: writing takes one, and clocks of machines differ."""
+_STALE_SECONDS = 24 * 3600
+"""Age at which an unfinished file has no writer any more: writing takes a second, and clocks of machines differ."""
 
-_ATTEMPTS = 5
-"""How often a file is written if others remove it, or its folder, before it has its name."""
+_WRITE_ATTEMPTS = 5
+"""How often a file is written if another process removes it, or its folder, before it is complete."""
+
+_STORED_NAMES = {"training_error": "fit"}
+"""Names in JSON files of fields of `Entry` that have another name in Python."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A finished node."""
+    """The stored result of a node.
+
+    Attributes:
+        key: The key of the result, 64 hexadecimal digits.
+        errors: Test errors by the occurrence "task#index".
+        training_error: Error on the training data of the last task; None for the initial network.
+        about: Settings, seed, path and software versions, for readers.
+        weights_checksum: The SHA-256 of the weights, or None if they are not stored.
+    """
 
     key: str
     errors: dict[str, float]
-    fit: float | None
-    about: dict[str, Any]  # settings, seed, path, and with what it was made, to be read by people
+    training_error: float | None
+    about: dict[str, Any]
     weights_checksum: str | None
 
 
 @dataclass(frozen=True)
 class CheckpointFile:
-    """A file with the state of unfinished training: tensors, and a checksum of the rest at the end."""
+    """A file with the state of unfinished training: tensors in the safetensors format, then their SHA-256.
+
+    Attributes:
+        path: Path of the file.
+    """
 
     path: Path
 
     def load(self) -> dict[str, Tensor] | None:
-        """What was saved last, or None if there is nothing or it is damaged."""
+        """Load what was saved last.
+
+        Returns:
+            Tensors by name, or None if the file is missing or damaged.
+        """
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:
             return None
         if hashlib.sha256(content[:-32]).digest() != content[-32:]:
-            warnings.warn(f"{self.path} is damaged; its task will be learned from the beginning", stacklevel=2)
+            warnings.warn(f"{self.path} is damaged; training of its task starts from the beginning", stacklevel=2)
             return None
         return safetensors.torch.load(content[:-32])
 
     def save(self, content: dict[str, Tensor]) -> None:
-        """Replace what was saved."""
-        encode_json = safetensors.torch.save(content)
-        _write(self.path, encode_json + hashlib.sha256(encode_json).digest())
+        """Save tensors, replacing those that were saved before.
+
+        Args:
+            content: Tensors by name.
+        """
+        tensors = safetensors.torch.save(content)
+        _write(self.path, tensors + hashlib.sha256(tensors).digest())
 
     def remove(self) -> None:
-        """Once the training is finished."""
+        """Remove the file."""
         self.path.unlink(missing_ok=True)
 
 
 class Store:
-    """A folder of entries. Any number of processes may read and write it at once."""
+    """A folder of entries, which any number of processes may read and write at the same time.
+
+    Args:
+        folder: Path of the folder, which is created when the first entry is written.
+    """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
 
     def get(self, key: str) -> Entry | None:
-        """The entry, or None if it is not there or damaged."""
+        """Return an entry.
+
+        Args:
+            key: The key of the result.
+
+        Returns:
+            The entry, or None if it is missing or damaged.
+
+        Raises:
+            ValueError: If `key` is not a key.
+        """
         path = self._path(key, "json")
         try:
             content = json.loads(path.read_bytes())
             checksum = content.pop("checksum")
-            if checksum != _digest(_canonical(content)) or content["key"] != key:
+            if checksum != _digest(_canonical_json(content)) or content["key"] != key:
                 raise ValueError("checksum does not match")
+            for name, stored in _STORED_NAMES.items():
+                content[name] = content.pop(stored)
             return Entry(**content)
         except FileNotFoundError:
             return None
-        except (ValueError, KeyError, TypeError, AttributeError) as fault:
-            warnings.warn(f"{path} is damaged ({fault}) and will be computed again", stacklevel=2)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            warnings.warn(f"{path} is damaged ({error}) and will be computed again", stacklevel=2)
             return None
 
     def weights(self, entry: Entry) -> bytes | None:
-        """The weights of an entry, or None if they were not kept or are damaged."""
+        """Return the weights of an entry.
+
+        Args:
+            entry: The entry.
+
+        Returns:
+            A learner's state in the safetensors format, or None if it is not stored or damaged.
+        """
         if entry.weights_checksum is None:
             return None
         path = self._path(entry.key, "safetensors")
@@ -114,7 +160,14 @@ class Store:
         return content
 
     def weights_size(self, entry: Entry) -> int | None:
-        """Bytes of the weights of an entry, or None if they are not there."""
+        """Return the size of an entry's weights.
+
+        Args:
+            entry: The entry.
+
+        Returns:
+            The size in bytes, or None if the weights are not stored.
+        """
         if entry.weights_checksum is None:
             return None
         try:
@@ -123,25 +176,51 @@ class Store:
             return None
 
     def put(
-        self, key: str, errors: dict[str, float], fit: float | None, about: dict[str, Any], weights: bytes | None
+        self,
+        key: str,
+        errors: dict[str, float],
+        training_error: float | None,
+        about: dict[str, Any],
+        weights: bytes | None,
     ) -> Entry:
-        """Store a node; the weights first, then the entry that vouches for them."""
+        """Store a result: first the weights, then the entry with their checksum.
+
+        Args:
+            key: The key of the result.
+            errors: Test errors by occurrence.
+            training_error: Error on the training data of the last task; None for the initial network.
+            about: Settings, seed, path and software versions.
+            weights: A learner's state in the safetensors format, or None to store none.
+
+        Returns:
+            The entry.
+        """
         if weights is not None:
             _write(self._path(key, "safetensors"), weights)
-        entry = Entry(key, dict(sorted(errors.items())), fit, about, None if weights is None else _digest(weights))
-        content = _canonical(vars(entry))
-        _write(self._path(key, "json"), _canonical(vars(entry) | {"checksum": _digest(content)}) + b"\n")
+        checksum = None if weights is None else _digest(weights)
+        entry = Entry(key, dict(sorted(errors.items())), training_error, about, checksum)
+        content = {_STORED_NAMES.get(name, name): value for name, value in vars(entry).items()}
+        signed = content | {"checksum": _digest(_canonical_json(content))}
+        _write(self._path(key, "json"), _canonical_json(signed) + b"\n")
         return entry
 
     def entries(self) -> Iterator[Entry]:
-        """Every entry that is whole."""
+        """Return all valid entries.
+
+        Yields:
+            The entries, ordered by key.
+        """
         for path in self._files():
             entry = self.get(path.stem) if path.suffix == ".json" else None
             if entry is not None:
                 yield entry
 
     def size(self) -> int:
-        """Bytes on disk, unfinished files included."""
+        """Return the size of the store on disk, including unfinished files.
+
+        Returns:
+            The size in bytes.
+        """
         total = 0
         for path in self._files():
             with suppress(FileNotFoundError):  # another process finishes or removes a file at any moment
@@ -149,9 +228,15 @@ class Store:
         return total
 
     def clean(self, *, weights_only: bool = False) -> int:
-        """Remove all weights, or everything; returns the bytes freed. What was unfinished goes in any case.
+        """Remove all entries, or only their weights; unfinished files are removed in either case.
 
-        A run that goes on meanwhile is not harmed: it has the weights it needs in memory, and its writers write again.
+        A run at the same time is not harmed: it has the weights that it needs in memory, and repeats failed writes.
+
+        Args:
+            weights_only: Remove only weights.
+
+        Returns:
+            The number of bytes freed.
         """
         freed = 0
         for path in self._files():
@@ -162,19 +247,26 @@ class Store:
                     freed += size
         return freed
 
-    def sweep(self) -> None:
-        """Remove what writers that were killed left unfinished a day ago or earlier; whatever cannot go stays."""
+    def remove_stale_files(self) -> None:
+        """Remove files that killed processes left unfinished at least a day ago; those that cannot be removed stay."""
         for path in self._files():
             with suppress(OSError):
-                if path.suffix == ".unfinished" and time.time() - path.stat().st_mtime > _DEAD:
+                if path.suffix == ".unfinished" and time.time() - path.stat().st_mtime > _STALE_SECONDS:
                     path.unlink()
 
     def checkpoint(self, key: str) -> CheckpointFile:
-        """Where the unfinished training of a node is kept."""
+        """Return the checkpoint file of a node.
+
+        Args:
+            key: The key of the node's result.
+
+        Returns:
+            The file, which may not exist.
+        """
         return CheckpointFile(self._path(key, "checkpoint"))
 
     def _files(self) -> list[Path]:
-        return sorted(path for path in self.folder.glob("??/*") if _OURS.fullmatch(path.name))
+        return sorted(path for path in self.folder.glob("??/*") if _FILE_NAME.fullmatch(path.name))
 
     def _path(self, key: str, suffix: str) -> Path:
         if not _KEY.fullmatch(key):
@@ -182,7 +274,7 @@ class Store:
         return self.folder / key[:2] / f"{key}.{suffix}"
 
 
-def _canonical(content: dict[str, Any]) -> bytes:
+def _canonical_json(content: dict[str, Any]) -> bytes:
     return json.dumps(content, sort_keys=True).encode()
 
 
@@ -191,11 +283,11 @@ def _digest(content: bytes) -> str:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """The whole file, on disk, or none of it; once more if someone cleans the folder just then."""
-    for left in reversed(range(_ATTEMPTS)):
+    """Write a file atomically; repeat it if another process removes the folder at the same time."""
+    for attempts_left in reversed(range(_WRITE_ATTEMPTS)):
         try:
             write_atomic(path, content)
             return
         except FileNotFoundError:
-            if not left:
+            if not attempts_left:
                 raise

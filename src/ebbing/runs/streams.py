@@ -1,4 +1,4 @@
-"""A whole stream learned in its usual order: the accuracy matrix, from the store as far as it is there."""
+"""Training of whole streams in their usual order, with the accuracy matrix as the result."""
 
 from __future__ import annotations
 
@@ -17,85 +17,108 @@ from ebbing.runs._pools import LOCAL, Resources
 from ebbing.runs.execution import Execution
 from ebbing.runs.store import Store
 
-Report = Callable[[float, str], None]
-"""Told the share that is done, and how it goes."""
+StreamProgress = Callable[[float, str], None]
+"""A function that is called with the share that is done and a short message."""
 
 
 @dataclass(frozen=True, eq=False)
 class StreamRun:
-    """What came out: A[t, i], the accuracy on task i after t tasks (t = 0: the initial network); NaN: not trained."""
+    """The result of training a stream with one seed.
+
+    Attributes:
+        seed: The seed.
+        tasks: Names of the tasks, in order.
+        accuracies: The accuracy matrix (T+1, T): A[t, i] is the accuracy on task i after t tasks, t = 0 is the initial
+            network; NaN where a network has not been trained.
+        num_trained: The number of tasks that this call trained; the others were in the store.
+        state_sizes: Size in bytes of the learner's state after t tasks, including the network, (T+1,); None where it is
+            not stored.
+        learner: The state of the learner at the end, as its `save` writes it, if it was requested.
+    """
 
     seed: int
     tasks: tuple[str, ...]
-    accuracies: Array  # (T+1, T)
-    trained: int  # tasks learned by this call; the others were in the store
-    kept: tuple[int | None, ...] = ()  # bytes of all that is kept after t tasks, the network included; None: not stored
-    learner: bytes | None = None  # the state of the learner at the end, if it was asked for, as its `save` writes it
+    accuracies: Array
+    num_trained: int
+    state_sizes: tuple[int | None, ...] = ()
+    learner: bytes | None = None
 
     @property
-    def kept_per_task(self) -> float | None:
-        """Bytes that a task adds to what is kept, on average over those that others follow.
+    def bytes_per_task(self) -> float | None:
+        """The average growth of the learner's state per task in bytes, or None if it is not known.
 
-        Of the last one nothing needs to be protected any more, and unless it is asked for it is not stored.
+        The last task is left out: nothing needs to be protected after it, and its state may not be stored.
         """
-        known = [(t, size) for t, size in enumerate(self.kept[:-1]) if size is not None]
-        if len(known) < 2 or known[0][0] != 0:
+        sizes = [(t, size) for t, size in enumerate(self.state_sizes[:-1]) if size is not None]
+        if len(sizes) < 2 or sizes[0][0] != 0:
             return None
-        (_, first), (t, last) = known[0], known[-1]
+        (_, first), (t, last) = sizes[0], sizes[-1]
         return (last - first) / t
 
     @property
-    def learned(self) -> int:
-        """Tasks that have been learned, one after the other, so far."""
+    def num_learned(self) -> int:
+        """The number of tasks that have been learned so far, one after the other."""
         rows = np.append(np.isfinite(self.accuracies).all(axis=1), False)
         return int(np.argmin(rows)) - 1
 
     @property
     def finished(self) -> bool:
         """Whether every task has been learned."""
-        return self.learned == len(self.tasks)
+        return self.num_learned == len(self.tasks)
 
 
-def learn_streams(
+def train_streams(
     experiment: Experiment,
     tasks: Sequence[str],
     seeds: Sequence[int],
     store: Store,
     *,
     resources: Resources = LOCAL,
-    progress: Report | None = None,
+    progress: StreamProgress | None = None,
     stored_only: bool = False,
-    keep: bool = False,
-    keep_new: bool = False,
+    return_learner: bool = False,
+    store_learner: bool = False,
 ) -> list[StreamRun]:
-    """One run for each seed. stored_only: train nothing, and take what the store has.
+    """Train a stream with several seeds, reusing the tasks that are stored.
 
-    keep: also the learner, for which the last task is learned once more if it was not kept. keep_new: if the last task
-    is learned now, store the learner for later.
+    Args:
+        experiment: Tasks, architecture and method.
+        tasks: Names of the tasks, in order.
+        seeds: The seeds.
+        store: Where results are found and stored.
+        resources: Where to train.
+        progress: A function that is called with the share that is done and a short message.
+        stored_only: Train nothing; return only what is stored.
+        return_learner: Return the final learner as well; if it is not stored, the last task is trained again.
+        store_learner: Store the final learner if the last task is trained in this call.
+
+    Returns:
+        One result per seed.
     """
     nodes = [node for seed in seeds for node in prefix_tree([tasks], seed)]
 
-    def report(fraction: float) -> None:
+    def report(share: float) -> None:
         if progress is not None:
-            progress(fraction, _words(execution, seeds, tasks))
+            progress(share, _message(execution, seeds, tasks))
 
     ends = {(seed, occurrences(tasks)) for seed in seeds}
-    execution = Execution(experiment, nodes, store, report, keep=ends if keep else ())
-    if keep_new:
-        execution.keep = ends
-    to_do = {seed: sum(1 for place in execution.todo if place[0] == seed and place[1]) for seed in seeds}
+    execution = Execution(experiment, nodes, store, report, keep_weights=ends if return_learner else ())
+    if store_learner:
+        execution.keep_weights = ends
+    num_pending = {seed: sum(1 for other, path in execution.pending if other == seed and path) for seed in seeds}
     if not stored_only:
         execution.run(resources)
-    found = []
+    runs = []
     for seed in seeds:
-        matrix, kept = _matrix(execution, seed, tasks), _kept(execution, seed, tasks)
-        learner = _named(execution.weights[seed, occurrences(tasks)]) if keep else None
-        found.append(StreamRun(seed, tuple(tasks), matrix, 0 if stored_only else to_do[seed], kept, learner))
-    return found
+        accuracies, sizes = _accuracies(execution, seed, tasks), _state_sizes(execution, seed, tasks)
+        learner = _plain_task_names(execution.weights[seed, occurrences(tasks)]) if return_learner else None
+        num_trained = 0 if stored_only else num_pending[seed]
+        runs.append(StreamRun(seed, tuple(tasks), accuracies, num_trained, sizes, learner))
+    return runs
 
 
-def _named(learner: bytes) -> bytes:
-    """The state of a learner in which each task has its plain name: in a stream it occurs once."""
+def _plain_task_names(learner: bytes) -> bytes:
+    """Replace occurrences "task#0" by names of tasks in a learner's state: in a stream each task occurs once."""
 
     def plain(names: list[str]) -> list[str]:
         return [name.partition("#")[0] for name in names]
@@ -108,32 +131,32 @@ def _named(learner: bytes) -> bytes:
     return dump(state)
 
 
-def _kept(execution: Execution, seed: int, tasks: Sequence[str]) -> tuple[int | None, ...]:
-    whole, store = occurrences(tasks), execution.store
-    entries = [store.get(execution.keys[seed, whole[:t]]) for t in range(len(whole) + 1)]
+def _state_sizes(execution: Execution, seed: int, tasks: Sequence[str]) -> tuple[int | None, ...]:
+    path, store = occurrences(tasks), execution.store
+    entries = [store.get(execution.keys[seed, path[:t]]) for t in range(len(path) + 1)]
     return tuple(None if entry is None else store.weights_size(entry) for entry in entries)
 
 
-def _matrix(execution: Execution, seed: int, tasks: Sequence[str]) -> Array:
-    whole = occurrences(tasks)
-    matrix = np.full((len(whole) + 1, len(whole)), np.nan)
-    for t in range(len(whole) + 1):
-        place = (seed, whole[:t])
-        errors = execution.errors.get(place)
-        if errors is None and place in execution.known:
-            errors = execution.known[place].errors  # stored, if without weights
+def _accuracies(execution: Execution, seed: int, tasks: Sequence[str]) -> Array:
+    path = occurrences(tasks)
+    matrix = np.full((len(path) + 1, len(path)), np.nan)
+    for t in range(len(path) + 1):
+        node_id = (seed, path[:t])
+        errors = execution.errors.get(node_id)
+        if errors is None and node_id in execution.partial_entries:
+            errors = execution.partial_entries[node_id].errors  # stored without weights
         if errors is not None:
-            matrix[t] = [1 - errors.get(str(occurrence), np.nan) for occurrence in whole]
+            matrix[t] = [1 - errors.get(str(occurrence), np.nan) for occurrence in path]
     return matrix
 
 
-def _words(execution: Execution, seeds: Sequence[int], tasks: Sequence[str]) -> str:
-    """How many tasks are learned, and how well the network knows them now."""
+def _message(execution: Execution, seeds: Sequence[int], tasks: Sequence[str]) -> str:
+    """Return how many tasks are learned, with the current average accuracy on them."""
     parts = []
     for seed in seeds:
-        run = StreamRun(seed, tuple(tasks), _matrix(execution, seed, tasks), 0)
-        if run.learned > 0:
-            accuracy = run.accuracies[run.learned, : run.learned].mean()
-            who = f"seed {seed}: " if len(seeds) > 1 else ""
-            parts.append(f"{who}{run.learned} of {len(tasks)} tasks, accuracy {accuracy:.1%}")
-    return "; ".join([*(parts or ["first task"]), *([execution.under_way] if execution.under_way else [])])
+        run = StreamRun(seed, tuple(tasks), _accuracies(execution, seed, tasks), 0)
+        if run.num_learned > 0:
+            accuracy = run.accuracies[run.num_learned, : run.num_learned].mean()
+            prefix = f"seed {seed}: " if len(seeds) > 1 else ""
+            parts.append(f"{prefix}{run.num_learned} of {len(tasks)} tasks, accuracy {accuracy:.1%}")
+    return "; ".join([*(parts or ["first task"]), *([execution.status] if execution.status else [])])

@@ -1,4 +1,4 @@
-"""Learning random tasks one after another: samples of the error matrix, with the exact law, at a cost free of n and p.
+"""Samples of the error matrix with its exact law, at a cost that does not depend on n and p.
 
 Why n and p do not matter. Everything is rotationally symmetric about span{w*_i}, of dimension k <= T. So a run lives
 in that span plus one further direction whose orientation is irrelevant: w_t = (a in R^k, b >= 0), and
@@ -17,7 +17,7 @@ where v is uniform on the unit sphere orthogonal to x and, independently of v,
 direction.) Underparameterized: w_t = w*_t + s h, h ~ N(0, I_p), s = sigma / sqrt(chi2_{n-p+1}).
 
 Of a Gaussian vector of R^p only the k+1 kept coordinates and the length of all others are drawn; what falls outside
-the span is folded into b. docs/theory.md has the proof. `simulate_textbook` draws X and y themselves.
+the span is folded into b. docs/theory/simulation.md has the proof. `simulate_textbook` draws X and y themselves.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ebbing import metrics
-from ebbing._validate import Array, check_seed, count
+from ebbing._validate import Array, check_count, check_seed
 from ebbing.problem import Problem
 from ebbing.simulation.results import SimulatedMetrics, Simulation
 
@@ -42,20 +42,30 @@ _LEAST_BATCH = 8
 
 
 def simulate(problem: Problem, runs: int = 300, seed: int = 0, *, progress: Progress | None = None) -> Simulation:
-    """Sample the error matrix of learning the tasks, `runs` times, with the exact law.
+    """Sample the error matrix of learning the tasks one after another, with its exact law.
 
     The same seed gives the same runs, and more runs begin with the same ones.
 
-    >>> from ebbing import MeanEstimate, expect
-    >>> problem = Problem.orthogonal(T=8, n=50, p=10**9, sigma=0.3)
-    >>> sample = simulate(problem, runs=1000, seed=1)
-    >>> sample.errors.shape
-    (1000, 9, 8)
-    >>> estimate = MeanEstimate.of(sample.forgetting)
-    >>> abs(estimate.mean - expect(problem).forgetting) < 4 * estimate.standard_error
-    True
+    Args:
+        problem: The tasks, in the order of learning.
+        runs: Number of independent runs.
+        seed: Seed of the random numbers, a whole number >= 0.
+        progress: Called with the finished fraction, 0 to 1.
+
+    Returns:
+        The error matrix of every run (runs, T+1, T).
+
+    Example:
+        >>> from ebbing import MeanEstimate, expect
+        >>> problem = Problem.orthogonal(T=8, n=50, p=10**9, sigma=0.3)
+        >>> sample = simulate(problem, runs=1000, seed=1)
+        >>> sample.errors.shape
+        (1000, 9, 8)
+        >>> estimate = MeanEstimate.of(sample.forgetting)
+        >>> abs(estimate.mean - expect(problem).forgetting) < 4 * estimate.standard_error
+        True
     """
-    runs = count("runs", runs)
+    runs = check_count("runs", runs)
     errors = np.empty((runs, problem.T + 1, problem.T))
     for first, batch in _batches(problem, runs, seed):
         errors[first : first + len(batch)] = batch
@@ -67,13 +77,23 @@ def simulate(problem: Problem, runs: int = 300, seed: int = 0, *, progress: Prog
 def simulate_metrics(
     problem: Problem, runs: int = 300, seed: int = 0, *, progress: Progress | None = None
 ) -> SimulatedMetrics:
-    """`simulate`, keeping only F_T and G_T of every run: ten million runs fit into 200 MB.
+    """Sample as `simulate` does, and keep only F_T and G_T of every run: ten million runs fit into 200 MB.
 
-    >>> problem = Problem.orthogonal(T=8, n=50, p=100, sigma=0.3)
-    >>> bool(np.all(simulate_metrics(problem, 100).forgetting == simulate(problem, 100).forgetting))
-    True
+    Args:
+        problem: The tasks, in the order of learning.
+        runs: Number of independent runs.
+        seed: Seed of the random numbers, a whole number >= 0.
+        progress: Called with the finished fraction, 0 to 1.
+
+    Returns:
+        F_T and G_T of every run (runs,), and the mean error matrix (T+1, T).
+
+    Example:
+        >>> problem = Problem.orthogonal(T=8, n=50, p=100, sigma=0.3)
+        >>> bool(np.all(simulate_metrics(problem, 100).forgetting == simulate(problem, 100).forgetting))
+        True
     """
-    runs = count("runs", runs)
+    runs = check_count("runs", runs)
     F, G = np.empty(runs), np.empty(runs)
     total = np.zeros((problem.T + 1, problem.T))
     for first, batch in _batches(problem, runs, seed):
@@ -90,7 +110,7 @@ def simulate_metrics(
 
 
 def _batches(problem: Problem, runs: int, seed: int) -> Iterator[tuple[int, Array]]:
-    """Index of the first run, and the error matrices of a batch of runs (batch, T+1, T).
+    """Yield the index of the first run and the error matrices of a batch of runs (batch, T+1, T).
 
     Each stream of random numbers is consumed run by run, so no result depends on the size of the batches.
     """
@@ -110,10 +130,16 @@ def _batches(problem: Problem, runs: int, seed: int) -> Iterator[tuple[int, Arra
 
 
 def ground_truths(problem: Problem) -> Array:
-    """Coordinates alpha_i of the ground truths, seen from the initial model, in their span (T, k).
+    """Return coordinates alpha_i of the ground truths, seen from the initial model, in their span.
 
-    From gaps and start, not from the Gram matrix: tasks that are near each other but far from the initial model keep
-    their distance. With beta_i the coordinates about the mean c, and x = w_0 - c, alpha_i = beta_i - x.
+    They come from gaps and start, not from the Gram matrix: tasks that are near each other but far from the initial
+    model keep their distance. With beta_i the coordinates about the mean c, and x = w_0 - c, alpha_i = beta_i - x.
+
+    Args:
+        problem: The tasks.
+
+    Returns:
+        One row per task (T, k), where k is the dimension of the span.
     """
     tiny, mean = problem.T * np.finfo(float).eps, problem.gaps.mean(axis=0)
     centered = (mean + mean[:, None] - mean.mean() - problem.gaps) / 2  # <beta_i, beta_j>
@@ -125,14 +151,14 @@ def ground_truths(problem: Problem) -> Array:
     lengths = np.sum(beta**2, axis=1)
     height = max(float(problem.start.mean() - lengths.mean()), 0.0)  # |x|^2, as the beta_i sum to zero
     x = eigenvectors[:, inside].T @ ((lengths + height - problem.start) / 2) / scale  # from <beta_i, x>
-    beyond = height - float(x @ x)  # what of x lies outside the span of the beta_i
+    beyond = height - float(x @ x)  # the part of x outside the span of the beta_i
     if beyond <= tiny * height or beta.shape[1] == problem.p:
         return beta - x
     return np.column_stack([beta - x, np.full(problem.T, -(beyond**0.5))])
 
 
 def _gamma_shapes(problem: Problem, not_kept: int) -> Array:
-    """Half the degrees of freedom of the five chi-squares of each task (T, 5); 0 gives the constant 0.
+    """Return half the degrees of freedom of the five chi-squares of each task (T, 5); 0 gives the constant 0.
 
     The coordinates not kept; |Px|^2 and |x - Px|^2 up to scale; the noise across Px; the noise's denominator.
     """
@@ -143,7 +169,7 @@ def _gamma_shapes(problem: Problem, not_kept: int) -> Array:
 
 
 def _learn_all(problem: Problem, alpha: Array, normals: Array, gammas: Array) -> Array:
-    """The error matrices (batch, T+1, T) that given random numbers lead to."""
+    """Return the error matrices (batch, T+1, T) that the random numbers lead to."""
     (T, k), width, batch = alpha.shape, normals.shape[2] - 1, len(normals)
     targets = np.pad(alpha, [(0, 0), (0, width - k)])[:, :, None]  # (T, width, 1)
     sigma = np.sqrt(problem.noise_variance)
@@ -185,5 +211,5 @@ def _learn_all(problem: Problem, alpha: Array, normals: Array, gammas: Array) ->
 
 
 def _inner(a: Array, b: Array) -> Array:
-    """Inner products of columns (width, batch). Rows are added one after another: the same bits whatever the batch."""
+    """Return inner products of columns (width, batch). Rows are added one after another: same bits for any batch."""
     return np.add.reduce(a * b, axis=0)

@@ -10,7 +10,7 @@ from ebbing.theory.closed_form import (
 )
 from ebbing.theory.expectation import Expectation, Terms, expect, expectation_if_finite
 from ebbing.theory.grid import ExpectationGrid, expect_grid
-from ebbing.theory.overfitting import Floor, OverfittingVerdict, benign_overfitting, descent_floor
+from ebbing.theory.overfitting import DescentFloor, OverfittingVerdict, benign_overfitting, descent_floor
 from ebbing.theory.transfer import (
     ForwardTransfer,
     NegativeForgetting,
@@ -20,9 +20,9 @@ from ebbing.theory.transfer import (
 )
 
 __all__ = [
+    "DescentFloor",
     "Expectation",
     "ExpectationGrid",
-    "Floor",
     "ForwardTransfer",
     "NegativeForgetting",
     "OverfittingVerdict",

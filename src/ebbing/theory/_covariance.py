@@ -1,9 +1,9 @@
 """Exact standard deviations of errors, forgetting and generalization error. New: the paper has expectations only.
 
-Given row t-1 of the error matrix, with x = w_{t-1} - w*_t and g_i = w*_i - w*_t (derivation in docs/theory.md),
+Given row t-1 of the error matrix, with x = w_{t-1} - w*_t and g_i = w*_i - w*_t (derived in docs/theory/variances.md),
 
-    Cov(L_t[i], L_t[j]) = spread u_i u_j + noise_std^2
-                          + 4 sideways (|x|^2 <g_i,g_j> - <x,g_i><x,g_j>) + 4 noise / p <g_i,g_j>
+    Cov(L_t[i], L_t[j]) = spread u_i u_j + noise_error_std^2
+                          + 4 transverse (|x|^2 <g_i,g_j> - <x,g_i><x,g_j>) + 4 noise_error / p <g_i,g_j>
     u_i = L_{t-1}[i] - d_ti,  |x|^2 = L_{t-1}[t],  <x,g_i> = (|x|^2 - u_i) / 2,  <g_i,g_j> = (d_ti + d_tj - d_ij) / 2
 
 This is quadratic in L_{t-1}, so means and covariances of a row determine those of the next: O(T^2) a step.
@@ -22,7 +22,7 @@ from ebbing.theory._recursion import column
 
 
 class Covariances:
-    """Covariances after `learned` tasks; `learn_next` goes on to the next task. Infinities are flagged, not added."""
+    """The covariances after `learned` tasks, updated by `learn_next`. Infinities are flagged, not added."""
 
     def __init__(self, start: Array, gaps: Array, rates: Rates) -> None:
         shape = rates.retained.shape
@@ -59,16 +59,16 @@ class Covariances:
 
 
 def standard_deviations(start: Array, gaps: Array, rates: Rates) -> tuple[Array, Array, Array]:
-    """Standard deviations of every L[t, i] (T+1, T, *grid), of F_T (*grid) and of G_T (*grid); inf where infinite.
+    """Return the standard deviations of every L[t, i] (T+1, T, *grid), of F_T and of G_T (*grid); inf where infinite.
 
-    F_T is a sum over tasks of the fresh randomness that each brings, weighted by what later tasks keep of it. These
-    are martingale differences, hence uncorrelated, and nothing cancels between times:
+    F_T is a sum over tasks of the fresh randomness that each brings, weighted by the share that later tasks retain.
+    These are martingale differences, hence uncorrelated, and nothing cancels between times:
 
         Var F_T = sum_t a_t' E[Cov(L_t | L_{t-1})] a_t,
-        a_t[i] = (prod_{s=t+1..T} keep_s - [i >= t] prod_{s=t+1..i} keep_s) / (T-1)   for i < T,  a_t[T] = 0.
+        a_t[i] = (prod_{s=t+1..T} r_s - [i >= t] prod_{s=t+1..i} r_s) / (T-1)   for i < T,  a_t[T] = 0.
 
-    An infinite variance anywhere makes Var F_T infinite. If a later task with keep = 0 wipes it out, it is left in some
-    L_i[i]; if none does, the last task's own randomness multiplies it (docs/theory.md, section 4.4).
+    An infinite variance anywhere makes Var F_T infinite. If a later task with r = 0 removes it, it is left in some
+    L_i[i]; if none does, the randomness of the last task multiplies it (docs/theory/variances.md, section 4.4).
     """
     unit = _largest(start, gaps, rates)
     start, gaps, rates = start / unit, gaps / unit, _in_units(rates, unit)
@@ -89,7 +89,7 @@ def standard_deviations(start: Array, gaps: Array, rates: Rates) -> tuple[Array,
 
 
 def _largest(start: Array, gaps: Array, rates: Rates) -> float:
-    """The scale of the errors. Variances are computed in it, as squares of very small or large errors do not exist."""
+    """Return the scale of the errors: variances in this unit neither underflow nor overflow."""
     noise = rates.noise_error[np.isfinite(rates.noise_error)]
     return float(max(start.max(), gaps.max(), noise.max(initial=0.0))) or 1.0
 
@@ -104,13 +104,13 @@ def _in_units(rates: Rates, unit: float) -> Rates:
 
 
 def _weights_of_forgetting(rates: Rates) -> Array:
-    """a_t of `standard_deviations` (T, T, *grid), from the last task backwards."""
+    """Return a_t of `standard_deviations` (T, T, *grid), computed from the last task backwards."""
     shape = rates.retained.shape
     T, grid = shape[0], shape[1:]
     a = np.zeros((T, *shape))
-    upto = np.zeros(shape)  # prod_{s=t+1..i} keep_s, for i >= t
-    to_end = np.ones(grid)  # prod_{s=t+1..T} keep_s
-    replaced = np.zeros(shape)  # 1 - prod_{s=i+1..T} keep_s, formed without cancellation
+    upto = np.zeros(shape)  # prod_{s=t+1..i} r_s, for i >= t
+    to_end = np.ones(grid)  # prod_{s=t+1..T} r_s
+    replaced = np.zeros(shape)  # 1 - prod_{s=i+1..T} r_s, formed without cancellation
     for t in reversed(range(T)):
         if t < T - 1:
             upto[t + 1 :] *= rates.retained[t + 1]
@@ -124,7 +124,7 @@ def _weights_of_forgetting(rates: Rates) -> Array:
 
 
 def _difference(a: Array, b: Array) -> Array:
-    """a - b, and zero where that is below rounding.
+    """Return a - b, and zero where that is below rounding.
 
     |x|^2 |g|^2 - <x,g>^2 vanishes when x and g are parallel; a remainder of 1e-16 would become 1e-8 in a standard
     deviation that is exactly zero.

@@ -1,23 +1,23 @@
-"""What learning one task does to any error, in both regimes: the numbers that enter the recursions.
+"""The effect of learning one task on any error, in both regimes: the coefficients of the recursions.
 
-Learning a task with n samples replaces w by w' with (math in docs/theory.md, x = w - w*_t, y = w' - w*_t)
+Learning a task with n samples replaces w by w' with (math in docs/theory/recursion.md, x = w - w*_t, y = w' - w*_t)
 
-    E|w' - w*_i|^2 = keep |w - w*_i|^2 + learn |w*_t - w*_i|^2 + noise          (Lemma 2)
+    E|w' - w*_i|^2 = retained |w - w*_i|^2 + replaced |w*_t - w*_i|^2 + noise_error          (Lemma 2)
 
 ================  =============================  ==================================  ==========================
 here              meaning                        overparameterized, n < p            underparameterized, n >= p
 ================  =============================  ==================================  ==========================
-keep              r_t, what stays                (p - n) / p                         0
-learn             1 - r_t, what is replaced      n / p                               1
-level             noise / learn                  s^2 p / (p - n - 1)                 s^2 p / (n - p - 1)
-noise             q_t = E|X^+ z|^2               s^2 n / (p - n - 1)                 s^2 p / (n - p - 1)
-noise_std         square root of Var|X^+ z|^2    2 s^4 n (p-1) / (a^2 (a-2)),        2 s^4 p (n-1) / (a^2 (a-2)),
+retained          r_t, of the old error          (p - n) / p                         0
+replaced          1 - r_t                        n / p                               1
+noise_floor       noise_error / replaced         s^2 p / (p - n - 1)                 s^2 p / (n - p - 1)
+noise_error       q_t = E|X^+ z|^2               s^2 n / (p - n - 1)                 s^2 p / (n - p - 1)
+noise_error_std   square root of Var|X^+ z|^2    2 s^4 n (p-1) / (a^2 (a-2)),        2 s^4 p (n-1) / (a^2 (a-2)),
                                                  a = p - n - 1                       a = n - p - 1
 spread            v, Var(beta), x'Px = beta|x|^2 2 n (p-n) / (p^2 (p+2))             0
-sideways          E[beta (1-beta)] / (p-1)       n (p-n) / (p (p+2) (p-1))           0
+transverse        E[beta (1-beta)] / (p-1)       n (p-n) / (p (p+2) (p-1))           0
 ================  =============================  ==================================  ==========================
 
-s^2 is the noise variance of the task. With s > 0, `noise` is infinite for |p - n| <= 1 and `noise_error_std` for
+s^2 is the noise variance of the task. With s > 0, `noise_error` is infinite for |p - n| <= 1 and `noise_error_std` for
 |p - n| <= 3. `retained` and `replaced` are each computed from the counts: 1 - n/p would lose digits at either end.
 """
 
@@ -35,7 +35,18 @@ from ebbing.problem import Problem
 
 @dataclass(frozen=True)
 class Rates:
-    """Arrays of shape (T, *grid): first axis the task, the others a grid of problems (none for a single one)."""
+    """The coefficients of the recursions, as the table of this module defines them.
+
+    Attributes:
+        retained: r_t (T, *grid): first axis the task, the others a grid of problems (none for a single problem).
+        replaced: 1 - r_t (T, *grid).
+        noise_floor: The error that noise leads to when the task is learned forever (T, *grid).
+        noise_error: q_t (T, *grid).
+        noise_error_std: Standard deviation of |X^+ z|^2 (T, *grid).
+        spread: Variance of beta (T, *grid).
+        transverse: E[beta (1-beta)] / (p-1) (T, *grid).
+        parameters: p (T, *grid).
+    """
 
     retained: Array
     replaced: Array
@@ -44,19 +55,19 @@ class Rates:
     noise_error_std: Array
     spread: Array
     transverse: Array
-    parameters: Array  # p
+    parameters: Array
 
     @classmethod
     @lru_cache(maxsize=8)  # a problem never changes, and one question asks for its rates several times
     def of(cls, problem: Problem) -> Rates:
-        """Rates of one problem, arrays (T,)."""
+        """Return the rates of one problem, arrays (T,)."""
         return cls.of_counts(problem.n, np.int64(problem.p), problem.noise_variance)
 
     @classmethod
     def of_counts(
         cls, n: npt.NDArray[np.int64], p: npt.NDArray[np.int64] | np.int64, variance: npt.NDArray[np.float64]
     ) -> Rates:
-        """Rates of tasks with n samples, p parameters and noise of the given variance; shapes broadcast."""
+        """Return the rates of tasks with n samples, p parameters and noise of the given variance; shapes broadcast."""
         over = n < p
         # Counts are whole numbers up to 2^53, so their differences are exact; products are formed in floats.
         slack = (np.abs(p - n) - 1).astype(float)  # a

@@ -5,24 +5,39 @@ Definitions (Section 3): F_T = 1/(T-1) sum_{i<T} (L[T,i] - L[i,i]) and G_T = 1/T
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.problem import Problem
 from ebbing.theory._covariance import standard_deviations
+from ebbing.theory._description import describe, describe_model, learning_notes
 from ebbing.theory._rates import Rates
 from ebbing.theory._recursion import ExpectedErrors
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True)
 class Terms:
-    """F_T = F1 + F2 + F3 and G_T = G1 + G2 + G3 (Theorem 1).
+    """The terms of F_T = F1 + F2 + F3 and G_T = G1 + G2 + G3 (Theorem 1).
 
-    F1, G1 come from where learning starts (|w*_i|^2), F2, G2 from the gaps between tasks, F3, G3 from noise. The
-    recursion splits the same way when n and sigma differ from task to task, so the terms always exist.
+    The recursion splits the same way when n and sigma differ from task to task, so the terms always exist.
+
+    Attributes:
+        F1: Forgetting that comes from the initial model, through |w*_i|^2; NaN for a single task, as F2 and F3 are.
+        F2: Forgetting that comes from the gaps between tasks.
+        F3: Forgetting that comes from noise.
+        G1: Generalization error that comes from the initial model.
+        G2: Generalization error that comes from the gaps between tasks.
+        G3: Generalization error that comes from noise.
     """
 
     F1: float
@@ -33,33 +48,36 @@ class Terms:
     G3: float
 
 
-@dataclass(frozen=True, eq=False)
-class Expectation:
-    """What to expect of learning the tasks of `problem` in their order.
+@dataclass(frozen=True, eq=False, repr=False)
+class Expectation(Tabular):
+    """The expected errors of learning the tasks of a problem in their order.
 
-    errors: E L[t, i], the error on task i after t tasks (T+1, T).
-    lost: E (L[t, i] - L[i, i]) for the tasks i learned before t, zero elsewhere (T+1, T).
+    Attributes:
+        problem: The tasks, in the order of learning.
+        errors: E L[t, i], the expected error on task i after t tasks (T+1, T); row 0 is the initial model.
+        forgetting_matrix: E (L[t, i] - L[i, i]) for the tasks i learned before t, zero elsewhere (T+1, T).
+        terms: Where forgetting and generalization error come from.
     """
 
     problem: Problem
     errors: Array
-    lost: Array
+    forgetting_matrix: Array
     terms: Terms
 
     @property
     def forgetting(self) -> float:
-        """E F_T, eq. (9)."""
+        """E F_T = 1/(T-1) sum_{i<T} E (L[T, i] - L[i, i]), eq. (9)."""
         return float(self.forgetting_curve[-1])
 
     @property
     def forgetting_curve(self) -> Array:
         """E F_t for t = 2..T (T-1,)."""
         T = check_two_tasks(self.problem)
-        return np.array([self.lost[t, : t - 1].mean() for t in range(2, T + 1)])
+        return np.array([self.forgetting_matrix[t, : t - 1].mean() for t in range(2, T + 1)])
 
     @property
     def generalization(self) -> float:
-        """E G_T, eq. (10)."""
+        """E G_T = 1/T sum_i E L[T, i], eq. (10)."""
         return float(self.errors[-1].mean())
 
     @cached_property
@@ -82,40 +100,151 @@ class Expectation:
         """Exact standard deviation of G_T; inf where the variance is infinite."""
         return float(self._standard_deviations[2])
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return the error matrix as a tidy pandas DataFrame.
+
+        Returns:
+            One row per entry of the matrix, (T+1) T in all, with the columns `step` (t, 0 for the initial model),
+            `task` (name), `place` (i, from 1), `error`, `error_std` and `forgetting`.
+        """
+        T = self.problem.T
+        return to_frame({
+            "step": np.repeat(np.arange(T + 1), T),
+            "task": list(self.problem.names) * (T + 1),
+            "place": np.tile(np.arange(1, T + 1), T + 1),
+            "error": self.errors.ravel(),
+            "error_std": self.errors_std.ravel(),
+            "forgetting": self.forgetting_matrix.ravel(),
+        })  # fmt: skip
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the expected error on each task against the number of tasks learned; a heat map for more than eight.
+
+        Args:
+            ax: The axes to draw on; a new figure if None.
+
+        Returns:
+            The axes.
+        """
+        from ebbing.plot.errors import error_matrix
+
+        return error_matrix(self.errors, self.problem.names, label="expected error", ax=ax)
+
+    def _tables(self) -> Sequence[Table]:
+        T, terms = self.problem.T, self.terms
+        columns = [(f"generalization error G_{T}", self.generalization, self.generalization_std, "G")]
+        if T > 1:
+            columns.insert(0, (f"forgetting F_{T}", self.forgetting, self.forgetting_std, "F"))
+        rows = [
+            ["expected", *(format_number(column[1]) for column in columns)],
+            ["standard deviation of one run", *(format_number(column[2], ".4g") for column in columns)],
+        ]
+        for k, source in enumerate(("the initial model", "gaps between tasks", "noise"), start=1):
+            letters = ", ".join(f"{column[3]}{k}" for column in columns)
+            parts = (format_number(getattr(terms, f"{column[3]}{k}")) for column in columns)
+            rows.append([f"  from {source} ({letters})", *parts])
+        return (
+            Table(
+                f"{describe(self.problem)}\n{describe_model(self.problem.n, self.problem.p)}",
+                ["", *(column[0] for column in columns)],
+                rows,
+                learning_notes(self.problem, self.errors, self.forgetting if T > 1 else None),
+            ),
+            self.task_table(),
+        )
+
+    def task_table(self, title: str = "") -> Table:
+        """Return a table of what happens to each task.
+
+        Args:
+            title: The paragraph above the table.
+
+        Returns:
+            A row per task, in the order of learning.
+        """
+        errors = self.errors
+        # As `forward_transfer`: L[t, t] minus the error of task t learned alone.
+        transfer = Rates.of(self.problem).retained * (np.diagonal(errors) - self.problem.start)
+        columns = (errors[0], np.diagonal(errors[1:]), errors[-1], self.forgetting_matrix[-1], transfer)
+        rows = abridged_rows(
+            self.problem.T, lambda i: [self.problem.names[i], *(format_number(values[i], ".4g") for values in columns)]
+        )
+        return Table(
+            title,
+            ["task", "initial error", "just learned", "at the end", "forgetting", "forward transfer"],
+            rows,
+            [
+                "Errors are expected squared distances to a task's ground truth. Forgetting: error at the end minus "
+                "error just learned. Forward transfer: error just learned minus error when learned alone; negative "
+                "means that earlier tasks help."
+            ],
+        )
+
+    def __repr__(self) -> str:
+        forgetting = f"forgetting={format_number(self.forgetting)}, " if self.problem.T > 1 else ""
+        return f"Expectation(T={self.problem.T}, {forgetting}generalization={format_number(self.generalization)})"
+
 
 def expect(problem: Problem) -> Expectation:
-    """Expected error matrix, forgetting and generalization error of any problem (Theorems 1 and 2, and mixtures).
+    """Compute the expected error matrix, forgetting and generalization error of any problem.
 
-    Raises ValueError where the expectation is infinite: a task with noise and |p - n| <= 1.
+    These are Theorems 1 and 2, and their mixtures where some tasks have n < p and others n >= p.
 
-    >>> e = expect(Problem.orthogonal(T=8, n=50, p=100, sigma=0.3))
-    >>> round(e.forgetting, 6), round(e.generalization, 6)
-    (1.02141, 1.930026)
-    >>> round(e.forgetting_std, 4), e.errors.shape
-    (0.1523, (9, 8))
+    Args:
+        problem: The tasks, in the order of learning.
+
+    Returns:
+        The expected errors with their terms; exact standard deviations are computed on first use.
+
+    Raises:
+        ValueError: If the expectation is infinite: a task with noise and |p - n| <= 1.
+
+    Example:
+        >>> e = expect(Problem.orthogonal(T=8, n=50, p=100, sigma=0.3))
+        >>> e
+        Expectation(T=8, forgetting=1.02141, generalization=1.93003)
+        >>> round(e.forgetting_std, 4), e.errors.shape
+        (0.1523, (9, 8))
     """
     rates = finite_rates(problem)
     T, start = problem.T, problem.start
-    errors, lost = np.empty((T + 1, T)), np.empty((T + 1, T))
+    errors, forgetting_matrix = np.empty((T + 1, T)), np.empty((T + 1, T))
     mean = ExpectedErrors(problem.gaps, rates)
-    errors[0], lost[0] = mean.errors(start), mean.lost(start)
+    errors[0], forgetting_matrix[0] = mean.errors(start), mean.forgetting(start)
     for t in range(1, T + 1):
         mean.learn_next()
-        errors[t], lost[t] = mean.errors(start), mean.lost(start)
-    return Expectation(problem, errors, lost, Terms(*(float(part) for part in mean.parts(start))))
+        errors[t], forgetting_matrix[t] = mean.errors(start), mean.forgetting(start)
+    return Expectation(problem, errors, forgetting_matrix, Terms(*(float(part) for part in mean.parts(start))))
 
 
 def expectation_if_finite(problem: Problem) -> Expectation | None:
-    """`expect`, or None where the expectation is infinite.
+    """Return `expect(problem)`, or None where the expectation is infinite.
 
-    >>> expectation_if_finite(Problem.orthogonal(T=2, n=50, p=51, sigma=0.3)) is None
-    True
+    Args:
+        problem: The tasks, in the order of learning.
+
+    Returns:
+        The expectation, or None if a task has noise and |p - n| <= 1.
+
+    Example:
+        >>> expectation_if_finite(Problem.orthogonal(T=2, n=50, p=51, sigma=0.3)) is None
+        True
     """
     return None if np.isinf(Rates.of(problem).noise_error).any() else expect(problem)
 
 
 def finite_rates(problem: Problem) -> Rates:
-    """The rates of a problem, if its expectation is finite."""
+    """Return the rates of a problem, if its expectation is finite.
+
+    Args:
+        problem: The tasks, in the order of learning.
+
+    Returns:
+        Arrays (T,).
+
+    Raises:
+        ValueError: If a task has noise and |p - n| <= 1.
+    """
     rates = Rates.of(problem)
     infinite = np.flatnonzero(np.isinf(rates.noise_error))
     if len(infinite):
@@ -133,7 +262,17 @@ def finite_rates(problem: Problem) -> Rates:
 
 
 def check_two_tasks(problem: Problem) -> int:
-    """T, if there is an earlier task to forget."""
+    """Return the number of tasks, if there is an earlier task to forget.
+
+    Args:
+        problem: The tasks, in the order of learning.
+
+    Returns:
+        T, at least 2.
+
+    Raises:
+        ValueError: If the problem has a single task.
+    """
     if problem.T < 2:
         raise ValueError("forgetting compares a task with an earlier one: it needs at least two tasks, not 1")
     return problem.T

@@ -2,32 +2,57 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ebbing._validate import Array, counts, non_negative, numbers
+from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
+from ebbing._validate import Array, check_array, check_counts, check_non_negative
 from ebbing.problem import Problem
 from ebbing.theory._covariance import standard_deviations
+from ebbing.theory._description import HARDLY_LEARNED, describe_model
 from ebbing.theory._rates import Rates
 from ebbing.theory._recursion import ExpectedErrors, column
 from ebbing.theory.expectation import check_two_tasks
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 _POINTS_AT_ONCE = 4096
 """Small enough for the work arrays to stay in a core's cache."""
 
 
-@dataclass(frozen=True, eq=False)
-class ExpectationGrid:
-    """Expectations for the same ground truths at many p, n and sigma; every array has the grid's shape.
+@dataclass(frozen=True, eq=False, repr=False)
+class ExpectationGrid(Tabular):
+    """The expectations for the same ground truths at many p, n and sigma.
 
     Where a task with noise has |p - n| <= 1, E F_T, a difference of infinities, is nan, and E G_T is inf unless a later
-    task with n >= p wipes the infinity out.
+    task with n >= p removes the infinity.
+
+    Attributes:
+        problem: The tasks, in the order of learning.
+        p: Parameters at each point (*grid).
+        n: Samples of each task at each point (T, *grid).
+        sigma: Label noise of each task at each point (T, *grid).
+        forgetting: E F_T (*grid); NaN for a single task.
+        generalization: E G_T (*grid).
+        F1: Forgetting that comes from the initial model (*grid).
+        F2: Forgetting that comes from the gaps between tasks (*grid).
+        F3: Forgetting that comes from noise (*grid).
+        G1: Generalization error that comes from the initial model (*grid).
+        G2: Generalization error that comes from the gaps between tasks (*grid).
+        G3: Generalization error that comes from noise (*grid).
     """
 
     problem: Problem
+    p: npt.NDArray[np.int64]
+    n: npt.NDArray[np.int64]
+    sigma: Array
     forgetting: Array
     generalization: Array
     F1: Array
@@ -58,6 +83,70 @@ class ExpectationGrid:
         """Exact standard deviation of G_T at every point, computed on first use."""
         return self._standard_deviations[1]
 
+    def to_frame(self) -> pd.DataFrame:
+        """Return the grid as a tidy pandas DataFrame.
+
+        Returns:
+            One row per point, in C order, with the columns `p`, `n`, `sigma`, `forgetting`, `generalization`, `F1` to
+            `F3` and `G1` to `G3`. Where tasks differ in n, `n 1` to `n T` stand in place of `n`; so with `sigma`.
+        """
+        names = ("forgetting", "generalization", "F1", "F2", "F3", "G1", "G2", "G3")
+        return to_frame(self._coordinates() | {name: getattr(self, name).ravel() for name in names})
+
+    def plot(self, ax: Axes | None = None, *, quantity: Literal["forgetting", "generalization"] = "forgetting") -> Axes:
+        """Draw forgetting or generalization error against that of p, n and sigma with the most values.
+
+        Args:
+            ax: The axes to draw on; a new figure if None.
+            quantity: Which of the two.
+
+        Returns:
+            The axes, with a line for each combination of the other numbers.
+
+        Raises:
+            ValueError: If the quantity has another name, or the forgetting of a single task is asked for.
+        """
+        from ebbing.plot.errors import grid_curves
+
+        if quantity not in ("forgetting", "generalization"):
+            raise ValueError(f"quantity={quantity!r}: give 'forgetting' or 'generalization'")
+        if quantity == "forgetting":
+            check_two_tasks(self.problem)
+        return grid_curves(self._coordinates(), getattr(self, quantity).ravel(), quantity, ax=ax)
+
+    def _coordinates(self) -> dict[str, npt.NDArray]:
+        """Return p, n and sigma of every point (points,), one column per task where tasks differ."""
+        found: dict[str, npt.NDArray] = {"p": self.p.ravel()}
+        for name in ("n", "sigma"):
+            values = getattr(self, name).reshape(self.problem.T, -1)  # (T, points)
+            if np.all(values == values[:1]):
+                found[name] = values[0]
+            else:
+                found |= {f"{name} {i}": row for i, row in enumerate(values, start=1)}
+        return found
+
+    def _tables(self) -> Sequence[Table]:
+        T, points = self.problem.T, self.generalization.size
+        coordinates = self._coordinates()
+        shown = {name: values for name, values in coordinates.items() if " " not in name}
+        columns = {f"forgetting F_{T}": self.forgetting.ravel()} if T > 1 else {}
+        columns |= {f"generalization error G_{T}": self.generalization.ravel()}
+
+        def row(i: int) -> list[str]:
+            numbers = [f"{values[i]:g}" if name == "sigma" else str(values[i]) for name, values in shown.items()]
+            return [*numbers, *(format_number(values[i]) for values in columns.values())]
+
+        hardly = (
+            f"Where n/p is below {HARDLY_LEARNED:g} a task is hardly learned: a small F there does not mean that "
+            "knowledge is kept."
+        )
+        notes = [hardly] if np.any(self.n / self.p < HARDLY_LEARNED) else []
+        title = f"{T} task{'s' * (T > 1)} at {points} point{'s' * (points != 1)}\n{describe_model(self.n, self.p)}"
+        return (Table(title, [*shown, *columns], abridged_rows(points, row), notes, left=()),)
+
+    def __repr__(self) -> str:
+        return f"ExpectationGrid(T={self.problem.T}, shape={self.generalization.shape})"
+
 
 def expect_grid(
     problem: Problem,
@@ -66,20 +155,31 @@ def expect_grid(
     n: npt.ArrayLike | None = None,
     sigma: npt.ArrayLike | None = None,
 ) -> ExpectationGrid:
-    """`expect` for the ground truths of `problem` at many p, n and sigma, which broadcast against each other.
+    """Compute `expect` for the ground truths of a problem at many p, n and sigma, without a loop over points.
 
-    What is not given is taken from `problem`; a given n or sigma holds for every task. There is no loop over points.
+    Args:
+        problem: The tasks, in the order of learning.
+        p: Parameters; the problem's if None.
+        n: Samples of every task; the problem's if None.
+        sigma: Label noise of every task; the problem's if None.
 
-    >>> problem = Problem.orthogonal(T=8, n=50, p=100)
-    >>> grid = expect_grid(problem, p=[[20], [100], [1000]], sigma=[0.1, 0.3])
-    >>> grid.generalization.round(6).tolist()
-    [[1.756897, 1.812069], [1.767399, 1.930026], [1.255981, 1.284355]]
+    Returns:
+        The expectations, with the shape to which p, n and sigma broadcast.
+
+    Raises:
+        ValueError: If the shapes do not broadcast, or a p is smaller than the dimension of the ground truths' span.
+
+    Example:
+        >>> problem = Problem.orthogonal(T=8, n=50, p=100)
+        >>> grid = expect_grid(problem, p=[[20], [100], [1000]], sigma=[0.1, 0.3])
+        >>> grid.generalization.round(6).tolist()
+        [[1.756897, 1.812069], [1.767399, 1.930026], [1.255981, 1.284355]]
     """
-    given: dict[str, npt.NDArray] = {"p": counts("p", problem.p if p is None else p)}
+    given: dict[str, npt.NDArray] = {"p": check_counts("p", problem.p if p is None else p)}
     if n is not None:
-        given["n"] = counts("n", n)
+        given["n"] = check_counts("n", n)
     if sigma is not None:
-        given["sigma"] = non_negative("sigma", numbers("sigma", sigma))
+        given["sigma"] = check_non_negative("sigma", check_array("sigma", sigma))
     try:
         shape = np.broadcast_shapes(*(array.shape for array in given.values()))
     except ValueError:
@@ -88,24 +188,27 @@ def expect_grid(
     if (smallest := given["p"].min(initial=problem.p)) < problem.rank:
         raise ValueError(f"p={smallest}: the ground truths span {problem.rank} dimensions; use p >= {problem.rank}")
 
-    size = int(np.prod(shape))
+    size, T = int(np.prod(shape)), problem.T
 
-    def points(name: str, own: npt.NDArray) -> npt.NDArray:  # (T, size)
-        values = np.broadcast_to(given[name], shape).reshape(1, size) if name in given else own[:, None]
-        return np.broadcast_to(values, (problem.T, size))
+    def at_every_point(name: str, default: npt.NDArray) -> npt.NDArray:  # (T, *grid)
+        values = given[name] if name in given else default.reshape(T, *[1] * len(shape))
+        return np.broadcast_to(values, (T, *shape))
 
-    variance = points("sigma", problem.sigma) ** 2 + problem.unmodeled[:, None]
-    rates = Rates.of_counts(points("n", problem.n), points("p", problem.n), variance)
+    every_n, every_sigma = at_every_point("n", problem.n), at_every_point("sigma", problem.sigma)
+    variance = every_sigma.reshape(T, size) ** 2 + problem.unmodeled[:, None]
+    rates = Rates.of_counts(every_n.reshape(T, size), at_every_point("p", problem.n).reshape(T, size), variance)
     parts = np.empty((6, size))
     for chunk in _chunks(size, _POINTS_AT_ONCE):
         parts[:, chunk] = _final_parts(problem, _at(rates, chunk))
     parts = parts.reshape(6, *shape)
-    return ExpectationGrid(problem, parts[:3].sum(axis=0), parts[3:].sum(axis=0), *parts, _rates=rates)
+    F, G = parts[:3].sum(axis=0), parts[3:].sum(axis=0)
+    every_p = np.broadcast_to(given["p"], shape)
+    return ExpectationGrid(problem, every_p, every_n, every_sigma, F, G, *parts, _rates=rates)
 
 
 def _final_parts(problem: Problem, rates: Rates) -> Array:
-    """F1, F2, F3, G1, G2, G3 (6, points)."""
-    with np.errstate(invalid="ignore"):  # inf - inf in what is lost, where the expectation is infinite
+    """Return F1, F2, F3, G1, G2, G3 (6, points)."""
+    with np.errstate(invalid="ignore"):  # inf - inf in forgetting, where the expectation is infinite
         mean = ExpectedErrors(problem.gaps, rates)
         for _ in range(problem.T):
             mean.learn_next()

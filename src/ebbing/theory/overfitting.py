@@ -1,7 +1,7 @@
 """Errors as functions of the number of parameters p: descent floors, and whether overfitting is benign (Section 4.1).
 
 Overparameterized means p >= n + 2 for every task here, underparameterized p <= n - 2, as in Theorems 1 and 2. As
-p grows, every task is learned ever less: F_T -> 0 and G_T -> mean_i |w*_i|^2, the error of the initial model.
+p grows, every task is learned less and less: F_T -> 0 and G_T -> mean_i |w*_i|^2, the error of the initial model.
 """
 
 from __future__ import annotations
@@ -23,22 +23,42 @@ Quantity = Literal["forgetting", "generalization"]
 
 
 @dataclass(frozen=True)
-class Floor:
-    """The lowest point of a curve over overparameterized p."""
+class DescentFloor:
+    """The lowest point of a curve over overparameterized p.
 
-    exists: bool  # whether the curve descends to an interior minimum and rises again
-    p: float  # where the lowest value is; inf if only the limit is lowest
-    value: float  # the lowest value
-    first: float  # the value at the smallest p that is overparameterized
-    limit: float  # the value for p -> infinity
+    Attributes:
+        exists: Whether the curve descends to an interior minimum and rises again.
+        p: Where the lowest value is; inf if only the limit is lowest.
+        value: The lowest value.
+        first: The value at the smallest p that is overparameterized.
+        limit: The value for p -> infinity.
+    """
+
+    exists: bool
+    p: float
+    value: float
+    first: float
+    limit: float
 
 
-def descent_floor(problem: Problem, of: Quantity = "generalization") -> Floor:
-    """Where E F_T or E G_T is lowest over all p >= n + 2, and whether that is a floor: down, then up again.
+def descent_floor(problem: Problem, of: Quantity = "generalization") -> DescentFloor:
+    """Return where E F_T or E G_T is lowest over all p >= n + 2, and whether that is a floor: down, then up again.
 
-    >>> floor = descent_floor(Problem.identical(T=8, n=50, p=100, sigma=0.3), of="generalization")
-    >>> floor.exists, floor.p
-    (True, 131.0)
+    Args:
+        problem: The tasks; its p does not matter.
+        of: Which quantity.
+
+    Returns:
+        The lowest point with the values at both ends of the curve.
+
+    Raises:
+        ValueError: If the quantity has another name, if the forgetting of a single task is asked for, or if the curve
+            is lowest beyond p = 2^53.
+
+    Example:
+        >>> floor = descent_floor(Problem.identical(T=8, n=50, p=100, sigma=0.3), of="generalization")
+        >>> floor.exists, floor.p
+        (True, 131.0)
     """
     curve, limit = _curve(problem, of), _limit(problem, of)
     first = max(int(problem.n.max()) + 2, problem.rank)
@@ -49,19 +69,26 @@ def descent_floor(problem: Problem, of: Quantity = "generalization") -> Floor:
     at_first = float(curve(np.array([first]))[0])
     # Far out the curve meets its limit up to rounding, from above or below: only a clear difference counts.
     if value >= limit - 1e-12 * abs(limit):
-        return Floor(False, math.inf, limit, at_first, limit)
+        return DescentFloor(False, math.inf, limit, at_first, limit)
     if p == LARGEST_COUNT:
         raise ValueError(too_large)
-    return Floor(p > first, float(p), value, at_first, limit)
+    return DescentFloor(p > first, float(p), value, at_first, limit)
 
 
 @dataclass(frozen=True)
 class OverfittingVerdict:
-    """The best that each regime can reach by choosing p."""
+    """The lowest error that each regime can reach by choosing p.
 
-    under_p: float  # nan if no p is underparameterized
+    Attributes:
+        under_p: The best underparameterized p; NaN if no p is underparameterized.
+        under: The error there; NaN if there is none.
+        over_p: The best overparameterized p; inf if the limit is best.
+        over: The error there.
+    """
+
+    under_p: float
     under: float
-    over_p: float  # inf if the limit is best
+    over_p: float
     over: float
 
     @property
@@ -71,17 +98,25 @@ class OverfittingVerdict:
 
     @property
     def advantage(self) -> float:
-        """How much lower the best overparameterized error is."""
+        """The lowest underparameterized error minus the lowest overparameterized one."""
         return self.under - self.over
 
 
 def benign_overfitting(problem: Problem, of: Quantity = "generalization") -> OverfittingVerdict:
-    """Is overfitting benign here? Compares the best p <= n - 2 with the best p >= n + 2.
+    """Return whether overfitting is benign: compare the best p <= n - 2 with the best p >= n + 2.
 
-    >>> benign_overfitting(Problem.orthogonal(T=8, n=50, p=100, sigma=0.3)).benign
-    True
-    >>> benign_overfitting(Problem.identical(T=8, n=50, p=100, sigma=0.01)).benign
-    False
+    Args:
+        problem: The tasks; its p does not matter.
+        of: Which quantity.
+
+    Returns:
+        The best p of each regime with its error.
+
+    Example:
+        >>> benign_overfitting(Problem.orthogonal(T=8, n=50, p=100, sigma=0.3)).benign
+        True
+        >>> benign_overfitting(Problem.identical(T=8, n=50, p=100, sigma=0.01)).benign
+        False
     """
     smallest, largest = max(problem.rank, 1), int(problem.n.min()) - 2
     under_p, under = math.nan, math.nan
@@ -104,7 +139,7 @@ def _limit(problem: Problem, of: Quantity) -> float:
 
 
 def _lowest(curve: Callable[[npt.NDArray[np.int64]], Array], first: int, last: int) -> tuple[int, float]:
-    """The whole number in first..last with the lowest value: every one nearby, ever sparser ones far out, refined."""
+    """Return the p in first..last with the lowest value: every p nearby, a geometric grid beyond, then refined."""
     near = np.arange(first, min(first + 4096, last) + 1)
     far = np.unique(np.geomspace(first, last, 8192).astype(np.int64).clip(first, last))
     points = np.union1d(near, far)

@@ -1,4 +1,4 @@
-"""What follows from the recursion: forward transfer, evolution of forgetting, negative forgetting."""
+"""Forward transfer, the recursion of forgetting, and when forgetting is negative."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ebbing._validate import Array, number
+from ebbing._validate import Array, check_number
 from ebbing.problem import Problem
 from ebbing.theory._rates import Rates
 from ebbing.theory.expectation import expect
@@ -14,24 +14,38 @@ from ebbing.theory.expectation import expect
 
 @dataclass(frozen=True, eq=False)
 class ForwardTransfer:
-    """Both terms of the definition, for every task (T,)."""
+    """The forward transfer of every task, with both terms of its definition.
 
-    learned: Array  # E|w_t - w*_t|^2, the error on task t just after learning it in the sequence
-    scratch: Array  # E|w^r_t - w*_t|^2, the same after learning task t alone
-    difference: Array  # learned - scratch: negative where earlier tasks helped
+    Attributes:
+        learned: E|w_t - w*_t|^2, the error on task t just after learning it in the sequence (T,).
+        scratch: E|w^r_t - w*_t|^2, the error after learning task t alone (T,).
+        difference: learned - scratch, negative where earlier tasks helped (T,).
+    """
+
+    learned: Array
+    scratch: Array
+    difference: Array
 
 
 def forward_transfer(problem: Problem, *, random_energy: float = 0.0) -> ForwardTransfer:
-    """E|w_t - w*_t|^2 - E|w^r_t - w*_t|^2 (Section 5.3). A difference of errors: negative means benefit.
+    """Compute the forward transfer E|w_t - w*_t|^2 - E|w^r_t - w*_t|^2 of every task (Section 5.3).
 
-    w^r_t learns task t alone, starting at the initial model plus a random vector of mean zero and expected squared
-    length `random_energy` (0: the initial model itself, from which the sequence starts too).
+    A difference of errors: negative means benefit. w^r_t learns task t alone, starting at the initial model plus a
+    random vector of mean zero.
 
-    >>> transfer = forward_transfer(Problem.identical(T=3, n=50, p=100))
-    >>> transfer.difference.tolist()
-    [0.0, -0.25, -0.375]
+    Args:
+        problem: The tasks, in the order of learning.
+        random_energy: Expected squared length of that vector; 0 starts at the initial model, as the sequence does.
+
+    Returns:
+        Both terms and their difference, arrays (T,).
+
+    Example:
+        >>> transfer = forward_transfer(Problem.identical(T=3, n=50, p=100))
+        >>> transfer.difference.tolist()
+        [0.0, -0.25, -0.375]
     """
-    energy = number("random_energy", random_energy)
+    energy = check_number("random_energy", random_energy)
     rates, errors = Rates.of(problem), expect(problem).errors
     scratch = rates.retained * (problem.start + energy) + rates.noise_error
     before = np.diagonal(errors)  # L[t-1, t]: the diagonal of the matrix with its initial row
@@ -44,13 +58,20 @@ def forward_transfer(problem: Problem, *, random_energy: float = 0.0) -> Forward
 
 
 def forgetting_curve_by_recursion(problem: Problem) -> Array:
-    """E F_t for t = 2..T by the appendix's recursion from F_t to F_{t+1}, here with n and sigma of each task.
+    """Compute E F_t for t = 2..T by the appendix's recursion from F_t to F_{t+1}, here with n and sigma of each task.
 
     F_{t+1} = (t-1)/t r F_t + (1-r)/t sum_{i<=t} (|w*_{t+1} - w*_i|^2 - E|w_i - w*_i|^2) + q, eq. (forget_another)
 
-    >>> problem = Problem.orthogonal(T=4, n=50, p=100, sigma=0.3)
-    >>> bool(np.allclose(forgetting_curve_by_recursion(problem), expect(problem).forgetting_curve, rtol=1e-14))
-    True
+    Args:
+        problem: The tasks, in the order of learning.
+
+    Returns:
+        The curve (T-1,), as `expect(problem).forgetting_curve`.
+
+    Example:
+        >>> problem = Problem.orthogonal(T=4, n=50, p=100, sigma=0.3)
+        >>> bool(np.allclose(forgetting_curve_by_recursion(problem), expect(problem).forgetting_curve, rtol=1e-14))
+        True
     """
     rates, errors = Rates.of(problem), expect(problem).errors
     just_learned = np.diagonal(errors[1:])
@@ -63,26 +84,41 @@ def forgetting_curve_by_recursion(problem: Problem) -> Array:
 
 @dataclass(frozen=True)
 class NegativeForgetting:
-    """Whether learning task 2 makes the model better for task 1 (Proposition on negative forgetting)."""
+    """Whether learning task 2 makes the model better on task 1 (Proposition on negative forgetting).
 
-    margin: float  # left minus right side of the condition; E F_2 = -(1 - r) * margin
-    noise_allows: bool  # sigma^2 <= (p-n-1)/p |w*_1|^2: some second task meets the condition
+    Attributes:
+        margin: Left minus right side of the condition; E F_2 = -(1 - r) * margin.
+        noise_allows: Whether sigma^2 <= (p-n-1)/p |w*_1|^2: some second task meets the condition.
+    """
+
+    margin: float
+    noise_allows: bool
 
     @property
     def holds(self) -> bool:
-        """E F_2 <= 0."""
+        """Whether E F_2 <= 0."""
         return self.margin >= 0
 
 
 def negative_forgetting(problem: Problem) -> NegativeForgetting:
-    """The condition 2 <w*_1,w*_2> >= n/p |w*_1|^2 + |w*_2|^2 + (p-n) sigma^2 / (p-n-1), with its margin.
+    """Check the condition 2 <w*_1,w*_2> >= n/p |w*_1|^2 + |w*_2|^2 + (p-n) sigma^2 / (p-n-1).
 
     The paper states it as sufficient under a bound on the noise. It is necessary too, and needs no bound, as
     E F_2 = -(n/p) margin; the bound only says that the condition can be met at all. Tasks may differ in n and
     sigma: then margin = r_1 |w*_1|^2 + q_1 - |w*_1 - w*_2|^2 - q_2 / (1 - r_2).
 
-    >>> negative_forgetting(Problem.identical(T=2, n=50, p=100, sigma=0.1)).holds
-    True
+    Args:
+        problem: Two tasks, in the order of learning.
+
+    Returns:
+        The margin of the condition, and whether the noise allows any second task to meet it.
+
+    Raises:
+        ValueError: If there are not two tasks, or if the expectation is infinite.
+
+    Example:
+        >>> negative_forgetting(Problem.identical(T=2, n=50, p=100, sigma=0.1)).holds
+        True
     """
     if problem.T != 2:
         raise ValueError(f"the condition is about T=2 tasks, not {problem.T}; use expect(problem).forgetting")

@@ -1,4 +1,4 @@
-"""The data cache: nothing unchecked is used, and what is damaged is noticed and replaced."""
+"""The data cache: only validated files are used, and damaged files are replaced."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ mirror, nowhere, place = toy_mnist.mirror, toy_mnist.nowhere, toy_mnist.place  #
 
 
 @pytest.mark.parametrize("name", CONTENTS)
-def test_idx_files_are_read(name):
+def test_read_idx_parses_idx_files(name):
     array = read_idx(CONTENTS[name])
     assert array.dtype == np.uint8
     np.testing.assert_array_equal(array, ARRAYS[name])
@@ -32,7 +32,7 @@ def test_idx_files_are_read(name):
         (b"<html>not found</html>", "begins with 3c68746d6c3e6e6f"),
     ],
 )
-def test_what_is_no_idx_file_is_refused(content, complaint):
+def test_read_idx_of_other_files_raises(content, complaint):
     with pytest.raises(ValueError, match=complaint):
         read_idx(content)
 
@@ -49,24 +49,24 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_damaged_cache_is_noticed_and_replaced(damage, place, mirror):
+def test_damaged_file_in_the_cache_is_replaced(damage, place, mirror):
     spoil, complaint = DAMAGES[damage]
     small = collection(mirror())
     load(small)
     (place / IMAGES).write_bytes(spoil(CONTENTS[IMAGES]))
     entry, *others = status(small)
     assert (entry.state, [other.state for other in others]) == ("damaged", ["verified"] * 3)
-    assert entry.fault.startswith(complaint)
-    with pytest.warns(UserWarning, match=f"{IMAGES} {complaint}.*: damaged, and fetched again"):
+    assert entry.error.startswith(complaint)
+    with pytest.warns(UserWarning, match=f"{IMAGES} {complaint}.*: it is damaged and will be fetched again"):
         assert load(small) == CONTENTS
     assert files_in(place) == CONTENTS
-    assert load(small) == CONTENTS  # and no warning any more
+    assert load(small) == CONTENTS  # without a warning
 
 
-def test_a_damaged_file_that_cannot_be_replaced_is_never_used(place, mirror, nowhere):
+def test_damaged_file_is_never_used(place, mirror, nowhere):
     load(collection(mirror()))
     (place / IMAGES).write_bytes(b"damaged")
     with pytest.warns(UserWarning, match="has 7 bytes"), pytest.raises(DataError) as caught:
         load(collection(nowhere))
     assert IMAGES in str(caught.value)
-    assert "train-labels" not in str(caught.value)  # the others are there
+    assert "train-labels" not in str(caught.value)  # the other files are valid

@@ -1,4 +1,4 @@
-"""CIFAR-100 as users meet it: described, fetched with other data or from a file of theirs, and shown."""
+"""CIFAR-100 for users: its specification, fetching, files of users, and the command."""
 
 import io
 import json
@@ -7,72 +7,72 @@ import numpy as np
 import pytest
 import toy_cifar100
 from rich.console import Console
-from toy_cifar100 import ARCHIVE, NPZ, WANTED
+from toy_cifar100 import ARCHIVE, NPZ, SPEC
 from typer.testing import CliRunner
 
 from ebbing import cli, data
+from ebbing.cli._data_table import print_data
 from ebbing.data import DataError
-from ebbing.data._cache import Collection
-from ebbing.data.cifar100 import CIFAR100, CifarFile
-from ebbing.printing.data import print_data
+from ebbing.data._cache import DatasetFiles
+from ebbing.data.cifar100 import CIFAR100, CifarFileSpec
 
 given, place = toy_cifar100.given, toy_cifar100.place  # fixtures
 
 
-def test_the_official_set_is_described():
+def test_specification_of_the_official_dataset():
     (official,) = CIFAR100.files
-    assert isinstance(official, CifarFile)
+    assert isinstance(official, CifarFileSpec)
     assert (official.classes, official.train, official.test) == (100, 500, 100)
     assert official.md5 == "eb9058c3a382ffc7106e4002c42a8d85"
-    means = [total / (50_000 * 1024 * 255) for total in official.sums or ()]
+    means = [total / (50_000 * 1024 * 255) for total in official.color_sums or ()]
     np.testing.assert_allclose(means, [0.5070751592371323, 0.48654887331495095, 0.4409178433670343], rtol=1e-15)
-    assert official.limit > 2 * 169_001_437  # the archive's size
+    assert official.max_archive_size > 2 * 169_001_437  # the archive's size
     assert CIFAR100.mirrors == ("https://www.cs.toronto.edu/~kriz/",)
 
 
 @pytest.fixture
 def with_mnist(monkeypatch, tmp_path):
-    """A stand-in for MNIST that can be had (True) or not (False)."""
+    """A toy MNIST that can be fetched (True) or not (False)."""
 
     def with_mnist(can_be_had: bool) -> None:
         (tmp_path / "mnist").mkdir()
         if can_be_had:
             (tmp_path / "mnist" / "cifar-100-python.tar.gz").write_bytes(ARCHIVE)
-        mnist = Collection("mnist", (WANTED,), (f"{(tmp_path / 'mnist').as_uri()}/",))
-        monkeypatch.setitem(data.COLLECTIONS, "mnist", mnist)
+        mnist = DatasetFiles("mnist", (SPEC,), (f"{(tmp_path / 'mnist').as_uri()}/",))
+        monkeypatch.setitem(data.DATASETS, "mnist", mnist)
 
     return with_mnist
 
 
-def test_all_data_what_cannot_be_had_does_not_stop_the_rest(with_mnist, given):
+def test_fetching_all_returns_errors_of_some(with_mnist, given):
     with_mnist(True)
     (failure,) = data.fetch()
     assert str(failure).startswith("cifar100 is not in the cache and could not be fetched")
-    assert [(entry.collection, entry.state) for entry in data.status()] == [
+    assert [(entry.dataset, entry.state) for entry in data.status()] == [
         ("mnist", "verified"),
         ("cifar100", "missing"),
     ]
-    with pytest.raises(DataError, match="cifar100 is not in the cache"):  # asked for by name
+    with pytest.raises(DataError, match="cifar100 is not in the cache"):  # requested by name
         data.fetch("cifar100")
     assert data.fetch("cifar100", file=given(NPZ)) == ()
     assert data.fetch() == ()
     assert {entry.state for entry in data.status()} == {"verified"}
 
 
-def test_all_data_and_none_can_be_had(with_mnist):
+def test_fetching_all_raises_if_none_can_be_fetched(with_mnist):
     with_mnist(False)
     with pytest.raises(DataError, match=r"(?s)mnist is not in the cache.*cifar100 is not in the cache"):
         data.fetch()
 
 
-def test_a_file_needs_data_that_can_come_from_one(given):
-    with pytest.raises(ValueError, match=r"file='.*given': say which data it holds: cifar100"):
+def test_file_for_the_wrong_dataset_raises(given):
+    with pytest.raises(ValueError, match=r"file='.*given': say which dataset it contains: cifar100"):
         data.fetch(file=given(NPZ))
-    with pytest.raises(ValueError, match=r"file='.*given': mnist is not taken from a single file; leave it out"):
+    with pytest.raises(ValueError, match=r"file='.*given': mnist cannot be read from a single file; leave it out"):
         data.fetch("mnist", file=given(NPZ))
 
 
-def test_the_command(given, with_mnist):
+def test_data_command_fetches_from_a_file(given, with_mnist):
     with_mnist(True)
 
     def run(*words: str):
@@ -86,11 +86,11 @@ def test_the_command(given, with_mnist):
     assert done.stdout.count("verified") == 1
     assert isinstance(run("cifar100", "--fetch").exception, DataError)
     assert isinstance(run("--file", str(given(NPZ))).exception, ValueError)
-    done = run("cifar100", "--file", str(given(NPZ)), "--json")  # --fetch goes without saying
+    done = run("cifar100", "--file", str(given(NPZ)), "--json")  # implies --fetch
     assert [file["state"] for file in json.loads(done.stdout)["files"]] == ["verified"]
 
 
-def test_how_it_is_shown(given):
+def test_print_data_shows_the_state(given):
     def shown() -> str:
         out = io.StringIO()
         print_data(data.status("cifar100"), Console(file=out, width=120))

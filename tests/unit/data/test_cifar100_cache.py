@@ -1,4 +1,4 @@
-"""CIFAR-100 in the cache: damage is noticed, folders may be shared, and no file is half taken."""
+"""CIFAR-100 in the cache: damaged files, unwritable folders, and concurrent processes."""
 
 import dataclasses
 import io
@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 import toy_cifar100
-from toy_cifar100 import ARCHIVE, NPZ, WANTED
+from toy_cifar100 import ARCHIVE, NPZ, SPEC
 
 from ebbing import data
 from ebbing.data import DataError
-from ebbing.data.cifar100 import KEYS, CifarFile
+from ebbing.data.cifar100 import KEYS, CifarFileSpec
 
 given, place = toy_cifar100.given, toy_cifar100.place  # fixtures
 
@@ -35,7 +35,7 @@ def spoil(path: Path, how: str) -> None:
         content = b""
     elif how == "no checksum":
         content = NPZ
-    else:  # well-formed, and its checksum is that of other content
+    else:  # valid, but with the checksum of other content
         buffer = io.BytesIO()
         with np.load(io.BytesIO(content)) as held:
             wrong: dict[str, Any] = {key: held[key] for key in KEYS} | {"sha256": np.array("0" * 64)}
@@ -47,40 +47,42 @@ def spoil(path: Path, how: str) -> None:
 @pytest.mark.parametrize(
     ("how", "fault"),
     [
-        ("bit", "is damaged or no .npz"),
-        ("cut", "is damaged or no .npz"),
-        ("empty", "is damaged or no .npz"),
-        ("no checksum", "has no checksum of its own"),
-        ("checksum", "has an sha256 other than the one it holds"),
+        ("bit", "is damaged or not an .npz"),
+        ("cut", "is damaged or not an .npz"),
+        ("empty", "is damaged or not an .npz"),
+        ("no checksum", "contains no checksum"),
+        ("checksum", "has another sha256 than it contains"),
     ],
 )
-def test_a_damaged_cache_is_noticed_and_replaced(how, fault, given, place):
+def test_damaged_file_in_the_cache_is_replaced(how, fault, given, place):
     file = given(NPZ)
     data.cifar100(file)
     whole = (place / "cifar100.npz").read_bytes()
     spoil(place / "cifar100.npz", how)
     (entry,) = data.status("cifar100")
     assert entry.state == "damaged"
-    assert entry.fault.startswith(fault)
-    with pytest.warns(UserWarning, match=f"{fault}.*: damaged, and fetched again"):
+    assert entry.error.startswith(fault)
+    with pytest.warns(UserWarning, match=f"{fault}.*: it is damaged and will be fetched again"):
         data.cifar100(file)
     assert (place / "cifar100.npz").read_bytes() == whole
-    data.cifar100()  # and no warning any more
+    data.cifar100()  # without a warning
 
 
-def test_a_cache_that_cannot_be_written(given, monkeypatch):
+def test_unwritable_cache_raises(given, monkeypatch):
     if sys.platform == "win32":
         pytest.skip("needs permission bits")
     folder, me, file = Path(tempfile.mkdtemp()), os.geteuid(), given(NPZ)
     monkeypatch.setenv("EBBING_DATA", str(folder))
-    monkeypatch.setattr(CifarFile, "unpacked", lambda *_: pytest.fail("read in vain"))
+    monkeypatch.setattr(CifarFileSpec, "extract", lambda *_: pytest.fail("read in vain"))
     folder.chmod(0o755 if me == 0 else 0o555)
     try:
         if me == 0:
             os.seteuid(65534)
-        with pytest.raises(DataError, match=r"cannot write into .*: Permission denied; set EBBING_DATA to a folder"):
+        with pytest.raises(
+            DataError, match=r"cannot write into .*: Permission denied; set EBBING_DATA to a writable folder"
+        ):
             data.cifar100(file)
-        with pytest.raises(DataError, match="cannot write into"):  # concerns all data: no other is tried
+        with pytest.raises(DataError, match="cannot write into"):  # concerns all datasets: no other one is tried
             data.fetch()
     finally:
         os.seteuid(me)
@@ -91,26 +93,26 @@ def test_a_cache_that_cannot_be_written(given, monkeypatch):
 SCRIPT = """
 import importlib, json, os, sys, time, warnings
 from ebbing import data
-from ebbing.data._cache import Collection
+from ebbing.data._cache import DatasetFiles
 module = importlib.import_module("ebbing.data.cifar100")
 task = json.loads(sys.argv[1])
-wanted = module.CifarFile(**{k: tuple(v) if isinstance(v, list) else v for k, v in task["wanted"].items()})
-module.CIFAR100 = Collection("cifar100", (wanted,), variable="EBBING_CIFAR100")
+wanted = module.CifarFileSpec(**{k: tuple(v) if isinstance(v, list) else v for k, v in task["wanted"].items()})
+module.CIFAR100 = DatasetFiles("cifar100", (wanted,), environment_variable="EBBING_CIFAR100")
 warnings.simplefilter("ignore")
 while time.time() < task["start"]:
     pass
 for folder in task["folders"]:
     os.environ["EBBING_DATA"] = folder
-    print(data.cifar100(task["file"]).identity)
+    print(data.cifar100(task["file"]).fingerprint)
 """
 
 
-def test_processes_that_convert_at_once_do_no_harm(given, tmp_path):
+def test_processes_may_convert_concurrently(given, tmp_path):
     folders = [tmp_path / "caches" / str(i) for i in range(20)]
     for folder in folders[::3]:
         (folder / "cifar100").mkdir(parents=True)
         (folder / "cifar100" / "cifar100.npz").write_bytes(b"damaged")
-    task = {"wanted": dataclasses.asdict(WANTED), "folders": list(map(str, folders)), "start": time.time() + 1.0}
+    task = {"wanted": dataclasses.asdict(SPEC), "folders": list(map(str, folders)), "start": time.time() + 1.0}
     running = [
         subprocess.Popen(
             [sys.executable, "-c", SCRIPT, json.dumps(task | {"file": str(given(content, name))})],
@@ -125,4 +127,4 @@ def test_processes_that_convert_at_once_do_no_harm(given, tmp_path):
     assert len({line for out, _ in said for line in out.split()}) == 1
     for folder in folders:
         assert [path.name for path in (folder / "cifar100").iterdir()] == ["cifar100.npz"]
-        assert WANTED.fault((folder / "cifar100" / "cifar100.npz").read_bytes()) == ""
+        assert SPEC.validation_error((folder / "cifar100" / "cifar100.npz").read_bytes()) == ""

@@ -1,4 +1,4 @@
-"""CIFAR-100: no pickle is read unless it is the official one, and no file that is not right is taken."""
+"""CIFAR-100: only official pickles are read, and invalid files raise errors."""
 
 import dataclasses
 import pickle
@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import toy_cifar100
-from toy_cifar100 import ARCHIVE, NPZ, WANTED, X_TEST, X_TRAIN, Y_TEST, Y_TRAIN, archive, md5, npz, use
+from toy_cifar100 import ARCHIVE, NPZ, SPEC, X_TEST, X_TRAIN, Y_TEST, Y_TRAIN, archive, md5, npz, use
 
 from ebbing import data
 from ebbing.data import DataError, _cache
-from ebbing.data._sources import SourceError
+from ebbing.data._sources import FetchError
 
 given, place = toy_cifar100.given, toy_cifar100.place  # fixtures
 
@@ -31,56 +31,56 @@ class Trap:
 
 
 @pytest.mark.parametrize("known_archive", [False, True])
-def test_an_unknown_pickle_is_never_read(known_archive, given, tmp_path, monkeypatch):
+def test_unknown_pickle_is_never_read(known_archive, given, tmp_path, monkeypatch):
     trap = pickle.dumps(Trap(str(tmp_path / "ran")))
     pickle.loads(trap)
     assert (tmp_path / "ran").exists()  # the trap works
     (tmp_path / "ran").unlink()
     content = archive(train=trap)
-    if known_archive:  # its md5 alone convinces nobody
-        use(monkeypatch, wanted=dataclasses.replace(WANTED, md5=md5(content)))
+    if known_archive:  # its md5 alone is not enough
+        use(monkeypatch, wanted=dataclasses.replace(SPEC, md5=md5(content)))
     with pytest.raises(DataError, match=f"given has a cifar-100-python/train that has md5 {md5(trap)} instead of"):
         data.cifar100(given(content))
     assert not (tmp_path / "ran").exists()
     assert data.status("cifar100")[0].state == "missing"
 
 
-def test_even_a_pickle_of_the_right_md5_calls_nothing(given, tmp_path, monkeypatch):
+def test_pickle_with_the_right_md5_calls_nothing(given, tmp_path, monkeypatch):
     trap = pickle.dumps(Trap(str(tmp_path / "ran")))
-    use(monkeypatch, wanted=dataclasses.replace(WANTED, pickles=(md5(trap), WANTED.pickles[1])))
+    use(monkeypatch, wanted=dataclasses.replace(SPEC, pickle_md5s=(md5(trap), SPEC.pickle_md5s[1])))
     with pytest.raises(DataError, match="has a pickle that calls "):
         data.cifar100(given(archive(train=trap)))
     assert not (tmp_path / "ran").exists()
 
 
-def test_pickled_arrays_in_an_npz_are_refused(given, tmp_path):
+def test_pickled_arrays_in_an_npz_raise(given, tmp_path):
     with pytest.raises(DataError, match=r"Object arrays cannot be loaded when allow_pickle=False"):
         data.cifar100(given(npz(y_train=np.array([Trap(str(tmp_path / "ran"))] * 20, object))))
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_repacked_archive_with_the_official_pickles_is_fine(given):
+def test_repacked_archive_with_official_pickles_is_accepted(given):
     content = archive(folder="./cifar-100-python", more=b"something else")
-    assert md5(content) != WANTED.md5
+    assert md5(content) != SPEC.md5
     assert len(data.cifar100(given(content)).train_labels) == 20
 
 
-# ---------------------------------------------------------------- files that are not right
+# ---------------------------------------------------------------- invalid files
 
 
 BROKEN = {
     "empty": (b"", "begins with nothing: neither a .tar.gz nor an .npz"),
     "a page": (b"<html>please log in", "begins with 3c68746d6c3e706c: neither"),
-    "half an npz": (NPZ[: len(NPZ) // 2], "is damaged or no .npz: File is not a zip file"),
-    "an npz with a wrong bit": (NPZ[:9000] + bytes([NPZ[9000] ^ 1]) + NPZ[9001:], "is damaged or no .npz: "),
+    "half an npz": (NPZ[: len(NPZ) // 2], "is damaged or not an .npz: File is not a zip file"),
+    "an npz with a wrong bit": (NPZ[:9000] + bytes([NPZ[9000] ^ 1]) + NPZ[9001:], "is damaged or not an .npz: "),
     "half an archive": (ARCHIVE[: len(ARCHIVE) // 2], "is damaged: "),
     "an archive with a wrong bit": (ARCHIVE[:9000] + bytes([ARCHIVE[9000] ^ 1]) + ARCHIVE[9001:], ""),
     "a few bytes of an archive": (ARCHIVE[:12], "is damaged: "),
     "no archive": (b"\x1f\x8bhello", "is damaged: "),
     "no test data": (archive(test=None), "has no cifar-100-python/test"),
     "another folder": (archive(folder="cifar-10"), "has no cifar-100-python/train"),
-    "no labels": (npz(y_train=None, y_test=None), "has no y_train, y_test; there is x_train, x_test"),
-    "other keys": (npz(x_train=None, images=X_TRAIN), "has no x_train; there is y_train, x_test, y_test, images"),
+    "no labels": (npz(y_train=None, y_test=None), "has no y_train, y_test; it has x_train, x_test"),
+    "other keys": (npz(x_train=None, images=X_TRAIN), "has no x_train; it has y_train, x_test, y_test, images"),
     "floats": (
         npz(x_train=X_TRAIN.astype(np.float32)),
         r"has x_train of type float32 and shape \(20, 32, 32, 3\) instead of uint8 of shape \(20, 32, 32, 3\)",
@@ -103,22 +103,22 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("broken", BROKEN)
-def test_a_file_that_is_not_right_is_refused_with_a_reason(broken, given, place, monkeypatch):
+def test_invalid_file_raises_with_a_reason(broken, given, place, monkeypatch):
     use(monkeypatch, "https://nowhere.invalid/")
     monkeypatch.setattr(_cache, "_sources", lambda *_: pytest.fail("went elsewhere"))
     content, reason = BROKEN[broken]
     with pytest.raises(DataError, match=f"given {reason}") as caught:
         data.cifar100(given(content))
     assert str(caught.value).endswith(
-        "; name the official cifar-100-python.tar.gz, or an .npz with x_train, y_train, x_test, y_test"
+        "; give the official cifar-100-python.tar.gz, or an .npz with x_train, y_train, x_test, y_test"
     )
     assert list(place.iterdir()) == []
 
 
-def test_no_damage_ends_in_another_error():
-    """Bytes flipped and cut anywhere, in a small .npz and a small archive: refused, or it was without effect."""
+def test_damage_never_raises_another_error():
+    """Bytes flipped and cut anywhere in a small .npz and a small archive: an error, or no effect."""
     random = np.random.default_rng(1)
-    good = WANTED.unpacked(NPZ)
+    good = SPEC.extract(NPZ)
     for content in (NPZ, ARCHIVE, good):
         for _ in range(150):
             spoilt = bytearray(content)
@@ -127,13 +127,13 @@ def test_no_damage_ends_in_another_error():
             for at in where:
                 spoilt[int(at)] = int(random.integers(256))
             cut = bytes(spoilt[: int(random.integers(1, len(spoilt)))]) if random.random() < 0.2 else bytes(spoilt)
-            with suppress(SourceError):
-                assert WANTED.unpacked(cut) == good
-            assert isinstance(WANTED.fault(cut), str)
+            with suppress(FetchError):
+                assert SPEC.extract(cut) == good
+            assert isinstance(SPEC.validation_error(cut), str)
 
 
-def test_a_file_that_cannot_be_read(tmp_path):
-    with pytest.raises(DataError, match=r"nothing\.npz cannot be read: No such file or directory; name the official"):
+def test_unreadable_file_raises(tmp_path):
+    with pytest.raises(DataError, match=r"nothing\.npz cannot be read: No such file or directory; give the official"):
         data.cifar100(tmp_path / "nothing.npz")
     with pytest.raises(DataError, match=r"cannot be read: Is a directory"):
         data.cifar100(tmp_path)

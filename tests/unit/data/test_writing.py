@@ -1,4 +1,4 @@
-"""The data cache: nothing half-written is left, and a folder that cannot be written is an error that says so."""
+"""The data cache: atomic writes, concurrent processes, and read-only folders."""
 
 import json
 import os
@@ -22,11 +22,11 @@ mirror, place = toy_mnist.mirror, toy_mnist.place  # fixtures
 
 @pytest.mark.parametrize("step", ["fsync", "replace"])
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, OSError])
-def test_an_interrupted_write_leaves_nothing(step, interrupt, place, mirror, monkeypatch):
+def test_interrupted_write_leaves_nothing(step, interrupt, place, mirror, monkeypatch):
     small = collection(mirror())
 
     def interrupted(*_):
-        assert files_in(place)  # half of one
+        assert files_in(place)  # a partial file
         raise interrupt(28, "No space left on device")
 
     with monkeypatch.context() as patch:
@@ -43,11 +43,11 @@ def test_an_interrupted_write_leaves_nothing(step, interrupt, place, mirror, mon
 SCRIPT = """
 import json, os, signal, sys, time, warnings
 from pathlib import Path
-from ebbing.data._cache import Collection, load
-from ebbing.data._sources import File
+from ebbing.data._cache import DatasetFiles, load
+from ebbing.data._sources import GzipFileSpec
 task = json.loads(sys.argv[1])
-files = tuple(File(n, s, bytes.fromhex(start), m, p) for n, s, start, m, p in task["files"])
-small = Collection("small", files, (task["mirror"],))
+files = tuple(GzipFileSpec(n, s, bytes.fromhex(start), m, p) for n, s, start, m, p in task["files"])
+small = DatasetFiles("small", files, (task["mirror"],))
 if task["kill"]:
     Path.replace = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 warnings.simplefilter("ignore")
@@ -60,13 +60,13 @@ for folder in task["folders"]:
 
 
 def process(mirror, folders, start=0.0, kill=False):
-    files = [(f.name, f.size, f.start.hex(), f.md5, f.packed_md5) for f in FILES]
+    files = [(f.name, f.size, f.start.hex(), f.md5, f.gzip_md5) for f in FILES]
     task = {"files": files, "mirror": mirror, "folders": folders, "start": start, "kill": kill}
     return subprocess.Popen([sys.executable, "-c", SCRIPT, json.dumps(task)], stderr=subprocess.PIPE, text=True)
 
 
-def test_processes_that_fetch_at_once_do_no_harm(mirror, tmp_path):
-    """Thirty times, a third with a damaged file in the way: real processes start together on the same empty folders."""
+def test_processes_may_fetch_concurrently(mirror, tmp_path):
+    """Thirty times, a third with a damaged file: processes start at the same time on the same empty folders."""
     folders = [tmp_path / "caches" / str(i) for i in range(30)]
     for folder in folders[::3]:
         (folder / "small").mkdir(parents=True)
@@ -80,7 +80,7 @@ def test_processes_that_fetch_at_once_do_no_harm(mirror, tmp_path):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGKILL")
-def test_a_killed_process_leaves_no_half_file(mirror, place, tmp_path):
+def test_killed_process_leaves_no_partial_file(mirror, place, tmp_path):
     address = mirror()
     child = process(address, [str(tmp_path / "cache")], kill=True)
     child.communicate()
@@ -96,7 +96,7 @@ def test_a_killed_process_leaves_no_half_file(mirror, place, tmp_path):
 
 @pytest.fixture
 def read_only(monkeypatch):
-    """A folder that may be read but not written, for root too (who then acts as somebody else)."""
+    """A folder that can be read but not written, for root as well (who then acts as another user)."""
     if sys.platform == "win32":
         pytest.skip("needs permission bits")
     folder = Path(tempfile.mkdtemp())
@@ -118,24 +118,24 @@ def read_only(monkeypatch):
     shutil.rmtree(folder)
 
 
-def test_a_read_only_cache_that_lacks_files_is_an_error_before_anything_is_fetched(read_only, monkeypatch):
+def test_incomplete_read_only_cache_raises_before_fetching(read_only, monkeypatch):
     monkeypatch.setattr(_cache, "_sources", lambda *_: pytest.fail("fetched in vain"))
     folder = read_only()
     with pytest.raises(DataError) as caught:
         load(collection("https://nowhere.invalid/"))
     assert str(caught.value) == (
-        f"cannot write into {folder / 'small'}: Permission denied; set EBBING_DATA to a folder you may fill"
+        f"cannot write into {folder / 'small'}: Permission denied; set EBBING_DATA to a writable folder"
     )
 
 
-def test_a_read_only_cache_that_is_complete_is_fine(read_only):
+def test_complete_read_only_cache_is_used(read_only):
     for name, content in CONTENTS.items():
-        (_cache.folder() / "small" / name).write_bytes(content)
+        (_cache.cache_folder() / "small" / name).write_bytes(content)
     read_only()
     assert load(collection()) == CONTENTS
 
 
-def test_a_file_where_the_cache_should_be_is_an_error(tmp_path, monkeypatch):
+def test_file_in_place_of_the_cache_raises(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("EBBING_DATA", str(tmp_path / "file"))
     assert {entry.state for entry in status(collection())} == {"missing"}

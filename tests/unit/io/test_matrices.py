@@ -98,13 +98,13 @@ def test_tsv(write):
         ("task 1,task 2\n", "line 1, cell 2: 'task 2' is not a finite number"),
         ('0.9,"0.1\n0.6,0.8\n', "line 2: unexpected end of data"),
         ("0,1\n0.1,0.2\n0.9,0.8\n", r"line 1: 0, 1, \.\.\. may be column names or data; write names as text"),
-        ("0,0.1,0.2\n1,0.9,0.3\n2,0.6,0.8\n", r"first column \(0, 1, \.\.\.\) may be row labels or data"),
-        ("after,mnist,cifar\n0,0.1,0.2\n1,0.9,0.3\n2,0.6,0.8\n", "may be row labels or data"),
-        ("after,mnist,cifar\n0,10,20\n100,90,30\n200,60,80\n", "may be row labels or data"),
+        ("0,0.1,0.2\n1,0.9,0.3\n2,0.6,0.8\n", r"first column \(0, 1, \.\.\.\) may be row names or data"),
+        ("after,mnist,cifar\n0,0.1,0.2\n1,0.9,0.3\n2,0.6,0.8\n", "may be row names or data"),
+        ("after,mnist,cifar\n0,10,20\n100,90,30\n200,60,80\n", "may be row names or data"),
         ("\0\0\0,\0\n\0,\0", "line|columns"),
     ],
 )
-def test_bad_csv_is_refused_with_its_place(write, text, message):
+def test_bad_csv_raises_an_error_with_its_place(write, text, message):
     file = write("m.csv", text)
     with pytest.raises(ValueError, match=message) as caught:
         read_matrix(file)
@@ -149,7 +149,7 @@ def test_json(write, content, expected):
         ("[[1" + "0" * 5000 + "]]", "not valid JSON"),
     ],
 )
-def test_bad_json_is_refused(write, text, message):
+def test_bad_json_raises_an_error(write, text, message):
     file = write("m.json", text)
     with pytest.raises(ValueError, match=message) as caught:
         read_matrix(file)
@@ -201,7 +201,7 @@ class Bomb:
         ("m.npy", npy(np.ones((0, 0))), "0 rows and 0 columns|not a readable"),
     ],
 )
-def test_bad_numpy_files_are_refused(write, name, content, message):
+def test_bad_numpy_files_raise_an_error(write, name, content, message):
     file = write(name, content)
     with pytest.raises(ValueError, match=message) as caught:
         read_matrix(file)
@@ -209,21 +209,21 @@ def test_bad_numpy_files_are_refused(write, name, content, message):
 
 
 @pytest.mark.parametrize("name", ["m.npy", "m.npz"])
-def test_a_half_written_numpy_file_is_refused_at_every_length(write, name):
+def test_half_written_numpy_files_raise_an_error(write, name):
     whole = npy(np.array(FULL)) if name == "m.npy" else npz(errors=FULL)
     for length in range(1, len(whole), 7):
         with pytest.raises(ValueError, match="not a readable NumPy file"):
             read_matrix(write(name, whole[:length]))
 
 
-def test_a_damaged_archive_is_refused(write):
+def test_a_damaged_archive_raises_an_error(write):
     damaged = bytearray(npz(errors=FULL))
     damaged[damaged.index(np.array(FULL).tobytes())] ^= 0xFF
     with pytest.raises(ValueError, match=r"not a readable NumPy file .*CRC"):
         read_matrix(write("m.npz", bytes(damaged)))
 
 
-def test_an_archive_member_that_is_no_array_is_refused(write):
+def test_an_archive_without_arrays_raises_an_error(write):
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("errors", "0.9,0.1")
@@ -242,18 +242,18 @@ def test_missing_empty_directory(tmp_path, write, suffix):
         read_matrix(str(tmp_path / f"folder.{suffix}"))
 
 
-def test_an_unknown_format_is_refused(write):
+def test_an_unknown_format_raises_an_error(write):
     with pytest.raises(ValueError, match=r"m\.xlsx: the name does not tell the format; it should end in \.csv, "):
         read_matrix(write("m.xlsx", "0.9"))
 
 
 @pytest.mark.parametrize("name", ["m.csv", "m.json"])
-def test_text_in_another_encoding_is_refused(write, name):
+def test_text_in_another_encoding_raises_an_error(write, name):
     with pytest.raises(ValueError, match=r"not a text file \(byte 0 is not UTF-8\)"):
         read_matrix(write(name, "0.9,0.1\n0.6,0.8\n".encode("utf-16")))
 
 
-def test_a_huge_ragged_file_is_refused_before_it_is_padded(write):
+def test_a_huge_ragged_file_is_not_padded(write):
     rows = 20_000  # padded: 3.2 GB
     with pytest.raises(ValueError, match="20000 rows and 20000 columns; no more than 4,000,000 cells"):
         read_matrix(write("m.json", json.dumps([[1]] * (rows - 1) + [[1] * rows])))
@@ -261,10 +261,10 @@ def test_a_huge_ragged_file_is_refused_before_it_is_padded(write):
         read_matrix(write("m.csv", "1\n" * (rows - 1) + "1," * (rows - 1) + "1"))
 
 
-def test_a_file_too_large_for_any_matrix_is_refused_unread(tmp_path):
+def test_a_file_too_large_for_a_matrix_is_not_read(tmp_path):
     file = tmp_path / "m.csv"
     with file.open("wb") as sparse:
-        sparse.truncate(matrices.MOST_BYTES + 1)
+        sparse.truncate(matrices.MAX_BYTES + 1)
     with pytest.raises(ValueError, match="100,000,001 bytes"):
         read_matrix(file)
 
@@ -290,7 +290,7 @@ def test_any_bytes_give_a_matrix_or_a_value_error_with_the_path(tmp_path_factory
 
 @settings(max_examples=200, deadline=None)
 @given(place=st.integers(0), byte=st.integers(0, 255), archive=st.booleans())
-def test_one_wrong_byte_in_a_numpy_file_gives_a_matrix_or_a_value_error(tmp_path_factory, place, byte, archive):
+def test_one_wrong_byte_gives_a_matrix_or_a_value_error(tmp_path_factory, place, byte, archive):
     file = tmp_path_factory.getbasetemp() / "flipped.npy"
     content = bytearray(npz(errors=FULL) if archive else npy(np.array(FULL)))
     content[place % len(content)] = byte

@@ -1,5 +1,6 @@
-"""Problems as people write them: TOML files in every form, the command line's short forms, and slips of the pen."""
+"""Problems as people write them: TOML files in every form, matrix files, and slips of the pen."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 import ebbing
 from ebbing import expect
-from ebbing.io.problems import parse_numbers, parse_problem, parse_tasks, read_distances, read_problem
+from ebbing.io import read_ground_truths, read_problem
 from ebbing.problem import Problem
 
 HEAD = "p = 100\nn = 50\nsigma = 0.3\n"
@@ -95,7 +96,7 @@ def test_expectations_of_a_file(read):
     assert expect(read(HEAD + "orthogonal = 8")).forgetting == pytest.approx(1.02141, abs=5e-6)
 
 
-REFUSED = {
+ERRORS = {
     # no TOML
     "p = ": "is not a TOML file",
     "hello": "is not a TOML file",
@@ -155,8 +156,8 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("text", "message"), REFUSED.items(), ids=[repr(text[-40:]) for text in REFUSED])
-def test_refused_in_one_line_that_names_the_file(read, text, message):
+@pytest.mark.parametrize(("text", "message"), ERRORS.items(), ids=[repr(text[-40:]) for text in ERRORS])
+def test_errors_are_one_line_that_names_the_file(read, text, message):
     with pytest.raises(ValueError, match=message) as caught:
         read(text)
     assert "problem.toml" in str(caught.value)
@@ -182,88 +183,77 @@ def test_numbers_of_too_many_digits(read):
         read(f"p = {'9' * 5000}\nn = 50\northogonal = 2")
 
 
-def test_missing_files_and_directories_are_told_apart(tmp_path):
-    with pytest.raises(FileNotFoundError):
+def test_missing_files_and_directories_differ(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"none\.toml: no such file"):
         read_problem(tmp_path / "none.toml")
-    with pytest.raises(IsADirectoryError):
+    with pytest.raises(ValueError, match="this is a directory; name a TOML file in it"):
         read_problem(Path(tmp_path))
 
 
-# ---------------------------------------------------------------- short forms of the command line
+# ---------------------------------------------------------------- matrix files
 
 
-@pytest.mark.parametrize(
-    ("text", "content"),
-    [
-        ("orthogonal:8", {"orthogonal": 8}),
-        ("identical:1", {"identical": 1}),
-        ("categories:ABAB", {"categories": "ABAB"}),
-        ("categories:A:B", {"categories": "A:B"}),
-        ("orthogonal:008", {"orthogonal": 8}),
-    ],
-)
-def test_tasks(text, content):
-    assert parse_tasks(text) == content
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", ":", "8", "orthogonal", "orthogonal:", "orthogonal:x", "orthogonal:-8", "orthogonal:8.0", "orthogonal:²"),
-        *("Orthogonal:8", "orthogonal 8", "categories", "categories:", "gram:8", "vectors:[[1]]", "file.toml"),
-    ],
-)
-def test_no_tasks(text):
-    with pytest.raises(ValueError, match=r"tasks .*: give orthogonal:8, identical:8 or categories:ABAB, or .* TOML"):
-        parse_tasks(text)
-
-
-def test_no_task_at_all_is_left_to_the_problem():
-    with pytest.raises(ValueError, match="T=0: give a whole number"):
-        parse_problem({"p": 100, "n": 50} | parse_tasks("orthogonal:0"))
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [
-        ("50", 50.0),
-        ("5e1", 50.0),
-        (" 50 ", 50.0),
-        ("-1", -1.0),
-        ("50,60", [50.0, 60.0]),
-        ("50, 60", [50.0, 60.0]),
-        ("0.1,0.2,0.3", [0.1, 0.2, 0.3]),
-    ],
-)
-def test_numbers(text, value):
-    assert parse_numbers("n", text) == value
-
-
-@pytest.mark.parametrize("text", ["", ",", "50,", ",50", "x", "50;60", "50 60", "[50]", "0x10", "1/2", "50%"])
-def test_no_numbers(text):
-    with pytest.raises(ValueError, match=r"n=.*: give a number, or one per task separated by commas"):
-        parse_numbers("n", text)
-
-
-@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999"])
-def test_infinite_numbers_are_left_to_the_problem(text):
-    with pytest.raises(ValueError, match=r"n = .*finite"):
-        parse_problem({"p": 100, "n": parse_numbers("n", text), "orthogonal": 2})
-
-
+@pytest.mark.parametrize("form", ["distances", "gram"])
 @pytest.mark.parametrize(
     ("text", "names"),
     [
         ('"cats, large",dogs\n0,1.5\n1.5,0\n', ["cats, large", "dogs"]),
         ("\ncats,dogs\n0,1.5\n1.5,0\n", ["cats", "dogs"]),
         ("task;cats;dogs\ncats;0;1\ndogs;1;0\n", ["cats", "dogs"]),
-        ("cats,0,1.5\ndogs,1.5,0\n", None),
+        ("cats,0,1.5\ndogs,1.5,0\n", ["cats", "dogs"]),
         ("0,1.5\n1.5,0\n", None),
     ],
 )
-def test_names_of_distances(tmp_path, text, names):
-    file = tmp_path / "distances.csv"
+def test_square_files_name_the_tasks(tmp_path, text, names, form):
+    file = tmp_path / "matrix.csv"
     file.write_text(text)
-    found = read_distances(file)
-    assert np.shape(found["distances"]) == (2, 2)
+    found = read_ground_truths(file, form)
+    assert np.shape(found[form]) == (2, 2)
     assert found.get("names") == names
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("cats,1,0,2\ndogs,0.6,0.8,0\n", ["cats", "dogs"]),
+        ("task,x,y,z\ncats,1,0,2\ndogs,0.6,0.8,0\n", ["cats", "dogs"]),
+        ("x,y,z\n1,0,2\n0.6,0.8,0\n", None),  # names of features
+        ("1,0,2\n0.6,0.8,0\n", None),
+    ],
+)
+def test_rows_of_vectors_name_the_tasks(tmp_path, text, names):
+    file = tmp_path / "vectors.csv"
+    file.write_text(text)
+    found = read_ground_truths(file, "vectors")
+    assert found["vectors"] == [[1, 0, 2], [0.6, 0.8, 0]]
+    assert found.get("names") == names
+
+
+@pytest.mark.parametrize("suffix", ["json", "npy", "npz"])
+def test_ground_truths_in_other_formats(tmp_path, suffix):
+    file, vectors = tmp_path / f"vectors.{suffix}", [[1.0, 0.0, 2.0], [0.5, 0.25, 0.0]]
+    match suffix:
+        case "json":
+            file.write_text(json.dumps({"vectors": vectors, "names": ["a", "b"], "note": "mine"}))
+        case "npy":
+            np.save(file, vectors)
+        case "npz":
+            np.savez(file, vectors=vectors, names=np.array(["a", "b"]))
+    names = {} if suffix == "npy" else {"names": ["a", "b"]}
+    assert read_ground_truths(file, "vectors") == {"vectors": vectors} | names
+
+
+def test_distances_that_are_not_square_name_their_shape(tmp_path):
+    file = tmp_path / "distances.csv"
+    file.write_text("0,1.5,2\n1.5,0,1\n")
+    with pytest.raises(
+        ValueError, match=r"distances\.csv: 2 rows and 3 columns; distances have one row and one column"
+    ):
+        read_ground_truths(file, "distances")
+
+
+def test_a_matrix_file_read_as_toml_names_its_reader(tmp_path):
+    file = tmp_path / "distances.csv"
+    file.write_text("0,1.5\n1.5,0\n")
+    with pytest.raises(ValueError, match=r"is not a TOML file.*read_ground_truths reads"):
+        read_problem(file)

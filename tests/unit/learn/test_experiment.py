@@ -1,4 +1,4 @@
-"""The sequence engine trains: as the plain loop does, the same bits whatever the threads, and what users bring."""
+"""Training of nodes: equal to the reference, independent of threads, and with custom parts."""
 
 import dataclasses
 import os
@@ -29,7 +29,7 @@ from ebbing.learn import (
 from ebbing.learn.training._machine import single_thread
 
 TOLERANCE = 1e-5
-"""How far the error matrix of the engine (one thread) may be from the plain loop's with threads inside operations.
+"""Tolerance of the error matrix of `train_node` (one thread) against a reference with several threads.
 
 After a few epochs, that is: threads round differently, and training magnifies it (on these tasks 1e-8 after 6 epochs,
 1e-5 after 30, 0.2 after 100). On one thread the two agree to the bit, however long.
@@ -37,7 +37,7 @@ After a few epochs, that is: threads round differently, and training magnifies i
 
 
 def grown(experiment, sequences, seed=0):
-    """The tree trained node by node: (errors, fits, weights) by path."""
+    """The results of a tree trained node by node, by path."""
     outcomes = {}
     for node in prefix_tree(sequences, seed):
         parent = None if node.parent is None else outcomes[node.parent].weights
@@ -49,7 +49,7 @@ SEQUENCES = [("a", "b", "a"), ("a", "b", "c"), ("b", "b")]
 
 
 @pytest.mark.parametrize("method", [Sgd(epochs=3), Sgd(epochs=2, batch_size=6, loss="squared")], ids=["full", "small"])
-def test_the_tree_equals_the_plain_loop_to_the_bit_on_one_thread(method):
+def test_train_node_equals_reference_to_the_bit_on_one_thread(method):
     experiment = Experiment(ToyTasks(), TINY, method)
     outcomes = grown(experiment, SEQUENCES)
     for sequence in SEQUENCES:
@@ -59,11 +59,11 @@ def test_the_tree_equals_the_plain_loop_to_the_bit_on_one_thread(method):
         rows = {path: outcome.errors for path, outcome in outcomes.items()}
         assert matrix.shape == (len(sequence) + 1, len(sequence))
         np.testing.assert_array_equal(error_matrix(sequence, rows), matrix)
-        assert [outcomes[whole[:t]].fit for t in range(1, len(whole) + 1)] == fits
-        assert np.unique(matrix).size > len(sequence)  # not all the same
+        assert [outcomes[whole[:t]].training_error for t in range(1, len(whole) + 1)] == fits
+        assert np.unique(matrix).size > len(sequence)  # not all equal
 
 
-def test_after_six_epochs_the_tree_equals_the_plain_loop_to_1e_5_with_threads_inside_operations():
+def test_train_node_agrees_with_multithreaded_reference():
     experiment = Experiment(ToyTasks(images=100), FiveLayers(), Sgd(epochs=6))
     before = torch.get_num_threads()
     torch.set_num_threads(4)
@@ -75,25 +75,25 @@ def test_after_six_epochs_the_tree_equals_the_plain_loop_to_1e_5_with_threads_in
     np.testing.assert_allclose(
         error_matrix(("a", "b"), {path: outcome.errors for path, outcome in outcomes.items()}), matrix, atol=TOLERANCE
     )
-    assert [outcomes[occurrences(("a", "b"))[:t]].fit for t in (1, 2)] == pytest.approx(fits, abs=TOLERANCE)
-    assert np.abs(np.diff(matrix, axis=0)).max() > 100 * TOLERANCE  # training did far more than the tolerance
+    assert [outcomes[occurrences(("a", "b"))[:t]].training_error for t in (1, 2)] == pytest.approx(fits, abs=TOLERANCE)
+    assert np.abs(np.diff(matrix, axis=0)).max() > 100 * TOLERANCE  # training changes far more than the tolerance
 
 
-def test_training_twice_gives_the_same_bytes_whatever_the_threads():
+def test_train_node_is_deterministic_for_any_thread_count():
     node = prefix_tree([["a", "b"]], seed=0)[1]
     first = train_node(TRAINING, node, None)
     before = torch.get_num_threads()
     torch.set_num_threads(3)
     try:
         second = train_node(TRAINING, node, None)
-        assert torch.get_num_threads() == 3  # as it was
+        assert torch.get_num_threads() == 3  # restored
     finally:
         torch.set_num_threads(before)
     assert first == second
     assert first.weights != train_node(TRAINING, dataclasses.replace(node, seed=1), None).weights
 
 
-def test_nodes_trained_in_threads_are_those_trained_alone():
+def test_train_node_is_thread_safe():
     nodes = [prefix_tree([[task]], seed=0)[1] for task in "abcd"]
     weights, together = initial_weights(), {}
     alone = [train_node(TRAINING, node, weights) for node in nodes]
@@ -116,8 +116,8 @@ def initial_weights():
 @pytest.mark.skipif(
     not hasattr(os, "confstr") or "glibc" not in (os.confstr("CS_GNU_LIBC_VERSION") or ""), reason="of glibc"
 )
-def test_memory_of_a_step_is_kept_for_the_next():
-    """Blocks as large as a layer's values: their pages are made once, not every time."""
+def test_retain_heap_keeps_memory_between_steps():
+    """Blocks as large as a layer's activations: their pages are allocated once, not every time."""
     code = """
 import resource, torch
 from ebbing.learn.training._machine import retain_heap
@@ -131,11 +131,11 @@ for blocks in (2, 4, 6, 8, 10, 12):
 print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    # 42 blocks of 16 MB have 164,000 pages, of which 43,000 at least are made anew otherwise. A block or two may move.
+    # 42 blocks of 16 MB have 164,000 pages; without retain_heap at least 43,000 are allocated again. Some may move.
     assert int(done.stdout) < 25_000
 
 
-def test_threads_are_given_back_after_an_error():
+def test_number_of_threads_is_restored_after_an_error():
     @dataclass(frozen=True)
     class Broken(ToyTasks):
         def load(self, occurrence: Occurrence, seed: int) -> TaskData:
@@ -151,14 +151,14 @@ def test_threads_are_given_back_after_an_error():
         torch.set_num_threads(before)
 
 
-def test_the_initial_network_has_errors_but_no_fit():
+def test_initial_network_has_no_training_error():
     outcome = train_node(TRAINING, prefix_tree([["a", "b"]], seed=0)[0], None)
-    assert outcome.fit is None
+    assert outcome.training_error is None
     assert set(outcome.errors) == {"a#0", "b#0"}
     assert all(0 < error < 1 for error in outcome.errors.values())
 
 
-def test_the_weights_of_the_parent_are_where_training_starts():
+def test_training_starts_from_the_parents_weights():
     child = prefix_tree([["a", "b"]], seed=0)[2]
     right, wrong = grown(TRAINING, [("a", "b")])[occurrences(["a"])], initial_weights()
     assert train_node(TRAINING, child, right.weights).errors != train_node(TRAINING, child, wrong).errors
@@ -166,7 +166,7 @@ def test_the_weights_of_the_parent_are_where_training_starts():
 
 @dataclass(frozen=True)
 class Linear:
-    """A user's own network."""
+    """A custom network."""
 
     inputs: int
 
@@ -180,18 +180,18 @@ class Linear:
 
 @dataclass(frozen=True)
 class Weighted:
-    """A user's own way to learn: no gradient at all."""
+    """A custom method without gradients."""
 
     version: ClassVar[int] = 3
     factor: float = 0.5
 
-    def learn(self, network: nn.Module, task_data: TaskData, random: torch.Generator) -> None:
+    def learn(self, network: nn.Module, task_data: TaskData, generator: torch.Generator) -> None:
         with torch.no_grad():
             for parameter in network.parameters():
                 parameter.mul_(self.factor)
 
 
-def test_tasks_networks_and_methods_of_users():
+def test_custom_tasks_architectures_and_methods():
     experiment = Experiment(Points(), Linear(4), Sgd(epochs=3))
     matrix, _ = train_reference(experiment, ["x", "y", "x"], seed=0)
     rows = {path: outcome.errors for path, outcome in grown(experiment, [("x", "y", "x")]).items()}
@@ -205,7 +205,7 @@ def test_tasks_networks_and_methods_of_users():
     assert train_reference(shrunk, ["x"], seed=0)[0].shape == (2, 1)
 
 
-def test_labels_of_another_shape_than_outputs_are_refused():
+def test_labels_of_another_shape_than_outputs_raise():
     @dataclass(frozen=True)
     class Flat(Points):
         def load(self, occurrence: Occurrence, seed: int) -> TaskData:
@@ -220,7 +220,7 @@ def test_labels_of_another_shape_than_outputs_are_refused():
     ("tasks", "method"),
     [(ToyTasks(), Sgd(epochs=2.0)), (ToyTasks(), Sgd(epochs=2, batch_size=5.0))],  # type: ignore[arg-type]
 )
-def test_whole_floats_count_as_whole_numbers(tasks, method):
+def test_integral_floats_are_accepted_as_counts(tasks, method):
     exact = Sgd(epochs=2, batch_size=None if method.batch_size is None else 5)
     node = prefix_tree([["a"]], seed=0)[1]
     assert node.key(Experiment(tasks, TINY, method).describe()) == node.key(Experiment(tasks, TINY, exact).describe())

@@ -1,4 +1,4 @@
-"""Keys of trained nodes: they change with all that determines the weights, and with nothing else."""
+"""Keys of nodes: they depend on everything that determines the weights, and on nothing else."""
 
 import dataclasses
 import json
@@ -21,7 +21,7 @@ def key(tasks: Tasks = ToyTasks(), architecture=TINY, method=Sgd(epochs=2), node
 
 @dataclass(frozen=True)
 class OtherSgd(Sgd):
-    """The same settings by another method."""
+    """Another method with the same settings."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Newer(Sgd):
 Newer.__name__ = "Sgd"
 
 
-def test_a_key_changes_with_all_that_determines_the_weights():
+def test_key_changes_with_everything_that_determines_weights():
     keys = [
         key(),
         key(tasks=ToyTasks(images=21)),
@@ -58,15 +58,15 @@ def test_a_key_changes_with_all_that_determines_the_weights():
     assert all(len(key) == 64 and set(key) <= set("0123456789abcdef") for key in keys)
 
 
-def test_a_key_depends_on_nothing_else():
+def test_key_depends_on_nothing_else():
     assert key() == key(tasks=ToyTasks(), architecture=FiveLayers(widths=(2, 3, 4, 5)), method=Sgd(0.1, 2))
-    assert key() == key(node=dataclasses.replace(NODE, tested=(), has_children=True))
+    assert key() == key(node=dataclasses.replace(NODE, test_occurrences=(), has_children=True))
     reordered = {name: dict(reversed(part.items())) for name, part in reversed(TRAINING.describe().items())}
     assert list(reordered) != list(TRAINING.describe())
     assert key() == NODE.key(reordered)
 
 
-def test_settings_by_name():
+def test_describe_returns_settings_by_name():
     assert TRAINING.describe() == {
         "tasks": {"kind": "ToyTasks", "images": 20, "data": "toy", "identity": "toy"},
         "architecture": {"kind": "FiveLayers", "widths": (2, 3, 4, 5), "version": FiveLayers().version},
@@ -83,7 +83,7 @@ def test_settings_by_name():
 
 
 def test_keys_are_the_same_in_every_process():
-    """Python orders sets and hashes strings differently from process to process unless told otherwise."""
+    """Python orders sets and hashes strings differently from process to process by default."""
     program = "import test_keys; print(test_keys.key(), *test_keys.shown())"
     seen = set()
     for hash_seed in ("1", "2"):
@@ -97,6 +97,8 @@ def test_keys_are_the_same_in_every_process():
 
 
 def shown() -> list[str]:
-    """The tree and its order, to be compared between processes."""
+    """The tree and its order, to compare between processes."""
     nodes = prefix_tree([("b", "a"), ("a", "c", "a"), ("c",), ("b", "b")], seed=3)
-    return [node.key(TRAINING.describe()) + ",".join(map(str, node.tested)).replace(" ", "") for node in nodes]
+    return [
+        node.key(TRAINING.describe()) + ",".join(map(str, node.test_occurrences)).replace(" ", "") for node in nodes
+    ]

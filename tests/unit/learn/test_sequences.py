@@ -1,4 +1,4 @@
-"""The sequence engine on made-up tasks of a few images: the tree and the error matrix."""
+"""Prefix trees and error matrices."""
 
 import pytest
 from toys import NODE, TRAINING
@@ -9,7 +9,7 @@ from ebbing.paper import fig2
 # The tree
 
 
-def test_a_prefix_stands_once_and_after_its_parent():
+def test_prefix_tree_has_each_prefix_once_after_its_parent():
     nodes = prefix_tree([["a", "b", "c"], ["a", "b", "a"], ["b"], ["a", "b", "c"]], seed=7)
     paths = [tuple(map(str, node.path)) for node in nodes]
     assert sorted(paths) == [
@@ -30,9 +30,10 @@ def test_a_prefix_stands_once_and_after_its_parent():
     ]
 
 
-def test_a_node_is_tested_on_the_lessons_of_the_sequences_through_it():
+def test_nodes_are_tested_on_all_sequences_through_them():
     nodes = {
-        node.path: set(map(str, node.tested)) for node in prefix_tree([["a", "b"], ["a", "c", "a"], ["d"]], seed=0)
+        node.path: set(map(str, node.test_occurrences))
+        for node in prefix_tree([["a", "b"], ["a", "c", "a"], ["d"]], seed=0)
     }
     assert nodes[()] == {"a#0", "a#1", "b#0", "c#0", "d#0"}
     assert nodes[occurrences(["a"])] == {"a#0", "a#1", "b#0", "c#0"}
@@ -41,12 +42,12 @@ def test_a_node_is_tested_on_the_lessons_of_the_sequences_through_it():
     assert nodes[occurrences(["d"])] == {"d#0"}
 
 
-def test_the_tree_does_not_depend_on_the_order_of_sequences():
+def test_prefix_tree_ignores_the_order_of_sequences():
     sequences = [["a", "b"], ["b", "a"], ["a", "a", "c"]]
     assert prefix_tree(sequences, 0) == prefix_tree(sequences[::-1], 0)
 
 
-def test_figure_2_has_240_lessons_and_171_trainings_and_an_initial_network_per_seed():
+def test_prefix_tree_of_figure_2_shares_prefixes():
     drawn = [sequence for setups in fig2.SETUPS.values() for setup in setups.values() for sequence in setup]
     assert sum(map(len, drawn)) == 240
     assert set(drawn) == set(fig2.sequences())
@@ -57,7 +58,7 @@ def test_figure_2_has_240_lessons_and_171_trainings_and_an_initial_network_per_s
     assert len({node.key(TRAINING.describe()) for seed in range(2) for node in prefix_tree(drawn, seed)}) == 2 * 172
 
 
-def test_an_empty_sequence_is_refused():
+def test_empty_sequence_raises():
     with pytest.raises(ValueError, match="an empty sequence: give at least one task"):
         prefix_tree([["a"], []], seed=0)
 
@@ -77,7 +78,7 @@ def test_occurrences_count_from_0():
 # The error matrix
 
 
-def test_an_error_matrix_picks_the_rows_of_its_prefixes():
+def test_error_matrix_takes_the_rows_of_its_prefixes():
     whole = occurrences(["a", "b", "a"])
     rows = {
         whole[:t]: {str(occurrence): 10.0 * t + i for i, occurrence in enumerate(whole)} | {"z#0": -1.0}
@@ -86,7 +87,7 @@ def test_an_error_matrix_picks_the_rows_of_its_prefixes():
     assert error_matrix(["a", "b", "a"], rows).tolist() == [[10.0 * t + i for i in range(3)] for t in range(4)]
 
 
-def test_nodes_are_values():
+def test_nodes_are_hashable_values():
     assert prefix_tree([["a"]], 0) == prefix_tree([["a"]], 0)
     assert isinstance(hash(NODE), int)
     assert Node(0, (), (), False).parent is None

@@ -82,7 +82,7 @@ def test_bounds_for_unequal_tasks_are_valid(kind):
                 assert bound <= best + recursion.tolerance
 
 
-def test_identical_tasks_are_told_apart_in_the_order_given():
+def test_identical_tasks_keep_the_order_given():
     plan = best_order(Problem.categories("BBAA", n=50, p=100))
     assert plan.names == ("B1", "A1", "B2", "A2")
     assert plan.ties == 8
@@ -179,12 +179,12 @@ def test_stakes_of_a_single_task():
         ({"forgetting": 1.0, "memory": 1.0}, "give 'forgetting'"),
     ],
 )
-def test_bad_objectives_are_refused(objective, words):
+def test_bad_objectives_raise(objective, words):
     with pytest.raises(ValueError, match=words):
         best_order(Problem.orthogonal(T=3, n=5, p=10), objective)
 
 
-def test_problems_without_an_answer_are_refused():
+def test_problems_without_an_answer_raise():
     with pytest.raises(ValueError, match="at least two tasks"):
         best_order(Problem.orthogonal(T=1, n=5, p=10))
     with pytest.raises(ValueError, match="infinite"):
@@ -201,10 +201,10 @@ def test_problems_without_an_answer_are_refused():
     ids=["local search", "proof", "unequal"],
 )
 def test_ctrl_c_ends_the_whole_search(problem, monkeypatch):
-    told, given = [], {}
+    reported, given = [], {}
 
     def interrupt(words):
-        told.append(words)
+        reported.append(words)
         if words.startswith("best"):
             raise KeyboardInterrupt
 
@@ -214,7 +214,7 @@ def test_ctrl_c_ends_the_whole_search(problem, monkeypatch):
 
     monkeypatch.setattr("ebbing.order._stakes.worst_order", worst)
     found = stakes(problem, seconds=3600.0, progress=interrupt)
-    assert sum(words.startswith("best") for words in told) == 1  # no other search has begun
+    assert sum(words.startswith("best") for words in reported) == 1  # no other search has begun
     assert given["seconds"] <= 1.0
     assert found.plan.interrupted
     assert not found.plan.proved

@@ -80,7 +80,7 @@ def test_exact_search_bounds_and_ties_equal_brute_force():
         assert max(problem.value(order) for order in tied.orders) <= best + 2 * proof.tolerance
 
 
-def test_exact_search_from_the_worst_start_without_the_heuristic():
+def test_exact_search_succeeds_from_the_worst_incumbent():
     for seed in range(10):
         problem = euclidean(7, RATES[seed % 7], seed)
         orders, values = all_values(problem)
@@ -160,7 +160,7 @@ def test_bounds_of_all_partial_orders_hold(monkeypatch):
                 assert min(problem.value([*head, *tail]) for head in kept.tolist()) == pytest.approx(min(heads))
 
 
-def test_interrupted_search_keeps_its_order_and_a_valid_bound(monkeypatch):
+def test_interrupted_search_returns_an_order_and_a_bound(monkeypatch):
     monkeypatch.setattr(_branch_and_bound, "_BATCH", 40)
     monkeypatch.setattr(_branch_and_bound, "_SLICE", 50)
     problem = euclidean(11, 0.3, 3)
@@ -199,7 +199,7 @@ def test_ties_stop_at_the_cap():
     assert tied.count >= 10
 
 
-def test_compiled_bound_equals_the_plain_one_in_kind():
+def test_compiled_bound_agrees_with_the_plain_one():
     """Same ingredients, other step counts: both valid, and close to each other."""
     for seed, r in itertools.product(range(5), [0.1, 0.5, 0.9]):
         problem = euclidean(7, r, seed)
@@ -272,12 +272,12 @@ def test_fields_after_a_move_equal_fields_from_scratch():
         assert np.allclose(right, k[np.arange(p + 1, 9) - p] @ by_place[p + 1 :])
 
 
-def test_heuristic_finds_the_optimum_of_small_problems():
+def test_local_search_finds_the_optimum_of_small_problems():
     for problem in itertools.islice(instances(), 60):
         assert search(problem, rounds=300).value <= all_values(problem)[1].min() + problem.tolerance
 
 
-def test_heuristic_is_reproducible_and_independent_of_slices(monkeypatch):
+def test_local_search_depends_on_the_seed_not_on_slices(monkeypatch):
     problem = euclidean(30, 0.6, 0)
     first, again = search(problem, seed=3, rounds=400), search(problem, seed=3, rounds=400)
     assert first.order.tolist() == again.order.tolist()
@@ -286,7 +286,7 @@ def test_heuristic_is_reproducible_and_independent_of_slices(monkeypatch):
     assert search(problem, seed=3, rounds=400).order.tolist() == first.order.tolist()
 
 
-def test_heuristic_keeps_the_best_when_interrupted():
+def test_interrupted_local_search_returns_its_best_order():
     problem = euclidean(40, 0.3, 0)
     states = []
 
@@ -326,12 +326,12 @@ def test_categories_reach_far_beyond_single_tasks():
         (np.zeros((2, 2)), [0, 1], np.ones((2, 2)), "zero diagonal"),
     ],
 )
-def test_bad_input_is_refused(linear, kernel, distance, message):
+def test_bad_input_raises_an_error(linear, kernel, distance, message):
     with pytest.raises(ValueError, match=message):
         Assignment(linear, kernel, distance)
 
 
-def test_searches_refuse_what_they_cannot_do():
+def test_searches_raise_errors_beyond_their_limits():
     other = Assignment(np.zeros((4, 4)), [0, 1, 0.5, 0.1], 1 - np.eye(4))
     with pytest.raises(ValueError, match="rho"):
         prove(other)

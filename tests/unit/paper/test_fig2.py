@@ -14,7 +14,7 @@ from ebbing.runs import Store, _pools
 # What was measured
 
 
-def test_forgetting_and_generalization_by_seed_and_place():
+def test_result_gives_forgetting_and_generalization_by_seed():
     result = made_up()
     for panel, setups in fig2.SETUPS.items():
         for setup in setups:
@@ -30,7 +30,7 @@ def test_forgetting_and_generalization_by_seed_and_place():
 class Toy:
     """Ten random images with random labels per lesson."""
 
-    identity: str = "toy"
+    fingerprint: str = "toy"
 
     def load(self, occurrence: Occurrence, seed: int) -> TaskData:
         random = np.random.default_rng([seed, *occurrence.task.encode(), occurrence.index])
@@ -42,7 +42,7 @@ class Toy:
 SMALL = {"a": {"forgetting": [("0", "1"), ("0", "0")]}, "b": {"forgetting_0": [("1", "0", "1")]}}
 
 
-def test_a_run_gathers_what_the_plain_loop_gives_and_says_what_it_trained(tmp_path, monkeypatch):
+def test_run_equals_the_plain_loop_and_counts_trainings(tmp_path, monkeypatch):
     monkeypatch.setattr(fig2, "SETUPS", SMALL)
     config = fig2.Config(2, Toy(), FiveLayers(widths=(2, 3, 4, 5)), Sgd(epochs=2))  # type: ignore[arg-type]
     store, seen = Store(tmp_path), []
@@ -64,11 +64,11 @@ def test_a_run_gathers_what_the_plain_loop_gives_and_says_what_it_trained(tmp_pa
     again = fig2.run(config, store)
     assert again.provenance["networks"]["found"] < nodes
     assert sum(again.provenance["networks"].values()) == nodes
-    monkeypatch.setattr(_pools, "train", None)
+    monkeypatch.setattr(_pools, "train_node", None)
     assert fig2.run(config, store).provenance["networks"] == {"trained": 0, "found": nodes}
     np.testing.assert_array_equal(again.matrices["0", "1"], result.matrices["0", "1"])
 
 
-def test_the_training_is_that_of_the_settings():
+def test_experiment_has_the_settings_of_the_config():
     config = fig2.Config(method=Sgd(epochs=3))
     assert config.experiment == Experiment(method=Sgd(epochs=3))

@@ -41,11 +41,11 @@ def alternating(k):
 
 
 @pytest.mark.parametrize("seeds", [1, 2, 3])
-def test_every_claim_can_hold_but_not_by_one_seed(seeds):
+def test_every_claim_can_hold_with_several_seeds(seeds):
     found = judged(made_up(seeds=seeds))
     assert {verdict.holds for name, verdict in found.items() if name != FITTED} == {True if seeds > 1 else None}
     assert found[FITTED].holds
-    assert {verdict.ran for verdict in found.values()} == {f"{seeds} seed{'s' * (seeds > 1)}, 600 epochs"}
+    assert {verdict.procedure for verdict in found.values()} == {f"{seeds} seed{'s' * (seeds > 1)}, 600 epochs"}
 
 
 OTHERS = [
@@ -58,9 +58,9 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("claim", "where", "values"), OTHERS)
-def test_every_claim_can_fail_alone(claim, where, values):
-    found = judged(made_up({where: values}))
+@pytest.mark.parametrize(("claim", "setup", "values"), OTHERS)
+def test_every_claim_can_fail_alone(claim, setup, values):
+    found = judged(made_up({setup: values}))
     assert {name for name, verdict in found.items() if verdict.holds is False} == (
         {claim, FALLS_G} if claim == FALLS else {claim}
     )
@@ -68,7 +68,7 @@ def test_every_claim_can_fail_alone(claim, where, values):
 
 
 @pytest.mark.parametrize("place", range(6))
-def test_the_first_half_is_three_places_and_alternating_orders_are_two(place):
+def test_claims_name_three_places_and_two_orders(place):
     values = np.full(6, 0.5)
     values[place] = 0.1
     found = judged(made_up({("c", "forgetting_0"): values, ("d", "forgetting_0"): values}))
@@ -86,14 +86,14 @@ def with_generalization(values):
     return result
 
 
-def test_generalization_is_judged_by_itself():
+def test_generalization_has_a_separate_verdict():
     assert judged(with_generalization(AGREES["a"]))[FALLS_G].holds
     found = judged(with_generalization(AGREES["a"][::-1]))
     assert found[FALLS].holds
     assert found[FALLS_G].holds is False
 
 
-def test_a_rise_on_average_that_chance_explains_decides_nothing():
+def test_insignificant_rise_is_undecided():
     noisy = [(0.1, 0.2, 0.3, 0.4), (0.2, 0.4, 0.1, 0.3), (0.3, 0.1, 0.4, 0.2)]  # rank correlations 1, 0, 0
     verdict = judged(made_up({("b", "forgetting_0"): noisy}))[rises(0)]
     assert verdict.holds is None
@@ -104,14 +104,14 @@ def test_a_rise_on_average_that_chance_explains_decides_nothing():
     assert float(said[1]) > 0.05
 
 
-def test_with_one_seed_the_trend_is_told_and_no_test_is_named():
+def test_trend_of_one_seed_has_no_p_value():
     almost = (0.2, 0.1, 0.3, 0.25)
     verdict = judged(made_up({("b", "forgetting_0"): almost}, seeds=1))[rises(0)]
     assert verdict.result == "rank correlation +0.60, in the claimed direction in 1 of 1 seeds"
     assert verdict.holds is None
 
 
-def test_equal_values_are_no_trend():
+def test_equal_values_have_no_trend():
     verdict = judged(made_up({("b", "forgetting_1"): [(0.2,) * 4] * 3}))[rises(1)]
     assert verdict.holds is None
     assert verdict.result.startswith("rank correlation +0.00, in the claimed direction in 0 of 3 seeds")
@@ -134,7 +134,7 @@ def spread(first, second):
     return judged(made_up({("d", "forgetting_1"): values}, seeds=len(first)))[alternating(1)]
 
 
-def test_a_margin_within_noise_decides_nothing():
+def test_insignificant_margin_is_undecided():
     """Differences 0.01, -0.02, 0.03: mean 1/150, standard error 0.0145, t = 0.459 with 2 degrees of freedom."""
     verdict = spread((0.10, 0.12, 0.10), (0.11, 0.10, 0.13))
     assert verdict.holds is None
@@ -144,7 +144,7 @@ def test_a_margin_within_noise_decides_nothing():
     )
 
 
-def test_a_margin_beyond_noise_decides_either_way():
+def test_significant_margin_decides_either_way():
     """Differences 0.010, 0.011, 0.012: t = 0.011 sqrt(3) / 0.001 = 19.05, p = 0.0027. Paired: seeds differ far more."""
     better, worse = (0.10, 0.30, 0.50), (0.110, 0.311, 0.512)
     verdict = spread(better, worse)
@@ -156,20 +156,20 @@ def test_a_margin_beyond_noise_decides_either_way():
     assert verdict.result.endswith("-0.0110 ± 0.0006 (p = 0.0027, positive in 0 of 3 seeds)")
 
 
-def test_two_seeds_that_agree_may_still_be_noise():
+def test_margin_of_two_agreeing_seeds_may_be_noise():
     """Differences 0.01 and 0.02: t = 3 with 1 degree of freedom, p = 1 - 2 arctan(3) / pi = 0.205."""
     verdict = spread((0.1, 0.1), (0.11, 0.12))
     assert verdict.holds is None
     assert "p = 0.2," in verdict.result
 
 
-def test_one_seed_cannot_tell():
+def test_margin_of_one_seed_is_undecided():
     verdict = spread((0.1,), (0.3,))
     assert verdict.holds is None
-    assert verdict.result.endswith("+0.2000 (one seed: how surely cannot be told)")
+    assert verdict.result.endswith("+0.2000 (one seed: significance unknown)")
 
 
-def test_ties():
+def test_margin_of_ties_is_undecided():
     verdict = spread((0.25, 0.5, 0.25), (0.25, 0.5, 0.25))
     assert verdict.holds is None
     assert verdict.result.endswith("+0.0000 ± 0.0000 (no spread, positive in 0 of 3 seeds)")
@@ -178,11 +178,11 @@ def test_ties():
 # Tasks that were not learned
 
 
-def test_tasks_that_were_not_fitted_are_named():
+def test_unfitted_tasks_are_listed_and_fail_the_verdict():
     sequence, other = fig2.SETUPS["c"]["forgetting_1"][2], fig2.SETUPS["a"]["forgetting"][0]
-    missed = {(sequence, 1, 4): 0.25, (other, 2, 0): 0.051, (other, 0, 1): fig2.NOT_FITTED}
+    missed = {(sequence, 1, 4): 0.25, (other, 2, 0): 0.051, (other, 0, 1): fig2.FIT_THRESHOLD}
     result = made_up(fits=missed)
-    assert result.not_fitted == [(other, 2, 0, 0.051), (sequence, 1, 4, 0.25)]
+    assert result.unfitted_tasks == [(other, 2, 0, 0.051), (sequence, 1, 4, 0.25)]
     verdict = judged(result)[FITTED]
     assert not verdict.holds
     assert verdict.result == "718 of 720; largest squared training error 0.25"
@@ -191,10 +191,10 @@ def test_tasks_that_were_not_fitted_are_named():
 
 
 @pytest.mark.parametrize("x", [0, 5])
-def test_a_training_that_diverged_was_not_fitted(x):
+def test_diverged_training_counts_as_unfitted(x):
     sequence = fig2.SETUPS["a"]["forgetting"][x]
     result = made_up(fits={(sequence, 0, 1): math.nan})
-    [(named, seed, place, fit)] = result.not_fitted
+    [(named, seed, place, fit)] = result.unfitted_tasks
     assert (named, seed, place) == (sequence, 0, 1)
     assert math.isnan(fit)
     assert judged(result)[FITTED].result == "719 of 720; largest squared training error nan"
@@ -206,14 +206,14 @@ def test_a_training_that_diverged_was_not_fitted(x):
 @pytest.mark.parametrize(
     ("pair", "cosine"), [("0-1-2-3-4 5-6-7-8-9", -1.0), ("0-1-2-3-4 2-3-4-5-6", 0.2), ("7 7-8", 0.8)]
 )
-def test_predictions_are_those_of_tasks_a_fifth_of_a_digit_apart(pair, cosine):
+def test_prediction_uses_the_cosine_of_the_labels(pair, cosine):
     for r in (0.1, 0.5):
         n = round(1000 * (1 - r))
         expected = expect(Problem(gram=[[1, cosine], [cosine, 1]], n=n, p=1000)).forgetting
         assert fig2_verdicts._predict(tuple(pair.split()), r) == pytest.approx(expected, rel=1e-12)
 
 
-def test_measurements_that_follow_the_theory_correlate_with_it():
+def test_measurements_from_the_theory_correlate_with_it():
     result = made_up()
     sign = {"a": 1, "b": -1, "c": 1, "d": -1}
     for panel, setups in fig2.SETUPS.items():

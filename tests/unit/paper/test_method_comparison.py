@@ -11,7 +11,7 @@ from ebbing.data import DataError
 from ebbing.learn import PermutedMnist
 from ebbing.paper import method_report
 from ebbing.paper.method_comparison import MethodVariant, Protocol, Result, Study, run
-from ebbing.plot import method_comparison as method_plot
+from ebbing.plot.method_comparison import _limits, plot_method_comparison, save_method_comparison
 from ebbing.runs import Store
 from ebbing.runs.streams import StreamRun
 
@@ -44,7 +44,7 @@ PROTOCOL = Protocol(
     (MethodVariant("GPM", "gpm"), MethodVariant("TRGP", "trgp"), MethodVariant("TRGP+", "trgp+")),
     (("TRGP+", "TRGP"), ("TRGP", "GPM")),
     seeds=3,
-    printed={"TRGP": (96.34, -0.80), "TRGP+": (96.75, -0.46)},
+    paper_values={"TRGP": (96.34, -0.80), "TRGP+": (96.75, -0.46)},
 )
 CLEAR = result(
     PROTOCOL,
@@ -56,33 +56,33 @@ CLEAR = result(
 )
 
 
-def test_acc_and_bwt_are_the_papers_in_percent():
+def test_result_gives_acc_and_bwt_in_percent():
     assert CLEAR.accuracy(PROTOCOL, "TRGP") == pytest.approx([90, 91, 92])
-    assert CLEAR.transfer(PROTOCOL, "GPM") == pytest.approx([-3, -3, -3])
+    assert CLEAR.backward_transfer(PROTOCOL, "GPM") == pytest.approx([-3, -3, -3])
 
 
-def test_the_table_has_our_numbers_and_the_papers():
+def test_markdown_has_measured_and_published_numbers():
     text = method_report.markdown(CLEAR)
     assert "| GPM | 81.00 ± 0.55 (3 seeds) | -3.00 ± 0.00 (3 seeds) | 0.20 |  |  |" in text
     assert "| TRGP | 91.00 ± 0.58 (3 seeds) | -1.00 ± 0.06 (3 seeds) |  | 96.34 | -0.80 |" in text
     assert "The published protocol." in text
 
 
-def test_a_protocol_that_the_paper_has_not_says_so_and_stands_beside_no_number_of_the_paper():
-    short = replace(PROTOCOL, reduced="3 tasks", printed={})
+def test_reduced_protocol_has_no_published_numbers():
+    short = replace(PROTOCOL, reduction="3 tasks", paper_values={})
     found = Result(replace(CLEAR.study, protocols=(short,)), CLEAR.runs, {})
     text = method_report.markdown(found)
-    assert "Less than published: 3 tasks." in text
-    assert "| method | ACC | BWT | MB a task |\n|---|---|---|---|\n| GPM | 81.00 ± 0.55 (3 seeds) |" in text
+    assert "Smaller than published: 3 tasks." in text
+    assert "| method | ACC | BWT | MB per task |\n|---|---|---|---|\n| GPM | 81.00 ± 0.55 (3 seeds) |" in text
     assert "| -3.00 ± 0.00 (3 seeds) | 0.20 |\n" in text
     assert not [v for v in method_report.verdicts(found) if "reaches" in v.claim]
 
 
-def test_names_of_pairs_and_printed_numbers_are_those_of_entries():
-    with pytest.raises(ValueError, match="pmnist: no contender is called EWC"):
+def test_protocol_raises_an_error_for_unknown_variants():
+    with pytest.raises(ValueError, match="pmnist: no variant is called EWC; give some of GPM, TRGP, TRGP"):
         replace(PROTOCOL, pairs=(("TRGP", "EWC"),))
-    with pytest.raises(ValueError, match="pmnist: no contender is called EWC"):
-        replace(PROTOCOL, printed={"EWC": (1.0, 2.0)})
+    with pytest.raises(ValueError, match="pmnist: no variant is called EWC; give some of GPM, TRGP, TRGP"):
+        replace(PROTOCOL, paper_values={"EWC": (1.0, 2.0)})
 
 
 def unfinished(rows: int) -> np.ndarray:
@@ -92,19 +92,19 @@ def unfinished(rows: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("rows", "learned"), [(0, -1), (1, 0), (3, 2), (4, 3)])
-def test_learnt_counts_the_rows_from_the_beginning(rows, learned):
+def test_stream_run_counts_learned_tasks(rows, learned):
     run = StreamRun(0, TASKS, unfinished(rows), 0)
-    assert run.learned == learned
+    assert run.num_learned == learned
     assert run.finished == (learned == 3)
 
 
-def test_a_row_after_a_gap_does_not_count():
+def test_stream_run_ignores_rows_after_a_gap():
     found = matrix(0.9)
     found[2] = np.nan
-    assert StreamRun(0, TASKS, found, 0).learned == 1
+    assert StreamRun(0, TASKS, found, 0).num_learned == 1
 
 
-def test_an_unfinished_run_fills_no_cell():
+def test_markdown_names_unfinished_runs():
     runs = {"GPM": [matrix(0.8)], "TRGP": [matrix(0.9), unfinished(2)], "TRGP+": [unfinished(3)]}
     found = result(PROTOCOL, runs)
     text = method_report.markdown(found)
@@ -114,14 +114,14 @@ def test_an_unfinished_run_fills_no_cell():
     assert not [v for v in method_report.verdicts(found) if "TRGP+" in v.claim]
 
 
-def test_runs_that_have_not_begun_are_told_together():
+def test_markdown_groups_runs_that_have_not_started():
     runs = {"GPM": [unfinished(0), unfinished(1), unfinished(2)], "TRGP": [unfinished(1)], "TRGP+": []}
     text = method_report.markdown(result(PROTOCOL, runs))
-    assert "| GPM | not finished: seed 2 at 1 of 3 tasks, seeds 0, 1 not begun |  |" in text
-    assert "| TRGP | not finished: seed 0 not begun |  |" in text
+    assert "| GPM | not finished: seed 2 at 1 of 3 tasks, seeds 0, 1 not started |  |" in text
+    assert "| TRGP | not finished: seed 0 not started |  |" in text
 
 
-def test_comparisons_are_over_the_seeds_that_both_have_finished():
+def test_comparisons_use_the_common_finished_seeds():
     runs = {
         "GPM": [unfinished(2), matrix(0.80), matrix(0.70)],
         "TRGP": [matrix(0.99), matrix(0.85), matrix(0.76)],
@@ -131,7 +131,7 @@ def test_comparisons_are_over_the_seeds_that_both_have_finished():
     assert against_gpm.accuracy.differences == pytest.approx((5, 6))
 
 
-def test_a_single_seed_is_no_verdict_on_a_pair_and_decides_nothing():
+def test_single_seed_gives_no_verdict_on_a_pair():
     one = result(PROTOCOL, {name: [matrix(0.9)] for name in PROTOCOL.names})
     assert {v.claim: v.holds for v in method_report.verdicts(one)} == {
         "TRGP+ reaches the paper's ACC of 96.75": None,
@@ -139,7 +139,7 @@ def test_a_single_seed_is_no_verdict_on_a_pair_and_decides_nothing():
     }
 
 
-def test_what_we_make_of_it_is_judged_by_what_the_paper_has_for_trgp_plus():
+def test_trgp_free_is_compared_with_published_trgp_plus():
     free = replace(PROTOCOL, variants=(*PROTOCOL.variants, MethodVariant("TRGP free", "trgp-free")))
     some = {name: [matrix(0.9), matrix(0.91)] for name in PROTOCOL.names}
     for accuracy, reached in ((0.99, True), (0.9, False), (0.9675, None)):
@@ -148,30 +148,28 @@ def test_what_we_make_of_it_is_judged_by_what_the_paper_has_for_trgp_plus():
         assert verdicts["TRGP free reaches the paper's ACC of 96.75 for TRGP+"] is reached
 
 
-def test_what_cannot_be_found_without_its_data_is_told(tmp_path, monkeypatch):
+def test_missing_data_leave_the_stored_runs_unknown(tmp_path, monkeypatch):
     def missing():
         raise DataError("no data here")
 
     monkeypatch.setattr("ebbing.learn.tasks._datasets.mnist", missing)
     study = Study("made_up", "Made up", (PROTOCOL,))
     found = run(study, Store(tmp_path), stored_only=True)
-    assert "| GPM | unknown: results are found by their data, and these are not here |" in (
-        method_report.markdown(found)
-    )
+    assert "| GPM | unknown: results are found by their data, which are missing |" in (method_report.markdown(found))
     with pytest.raises(DataError, match="no data here"):
         run(study, Store(tmp_path))
 
 
-def test_the_picture_leaves_out_only_those_far_below():
+def test_limits_leave_out_only_variants_far_below():
     near = {"GPM": [matrix(0.94)], "TRGP": [matrix(0.963), matrix(0.967)], "TRGP+": [matrix(0.99)]}
-    assert 93 < method_plot._range(result(PROTOCOL, near), PROTOCOL, 0)[0] < 94
+    assert 93 < _limits(result(PROTOCOL, near), PROTOCOL, "accuracy")[0] < 94
     far = {"GPM": [matrix(0.5)], "TRGP": [matrix(0.963), matrix(0.967)], "TRGP+": [matrix(0.99)]}
-    low, high = method_plot._range(result(PROTOCOL, far), PROTOCOL, 0)
+    low, high = _limits(result(PROTOCOL, far), PROTOCOL, "accuracy")
     assert 95 < low < 96.3
     assert 99 < high < 100
 
 
-def test_every_verdict_can_fall():
+def test_every_verdict_can_fail():
     holding = {v.claim: v.holds for v in method_report.verdicts(CLEAR)}
     assert holding == {
         "TRGP+ is more accurate than TRGP": True,
@@ -190,9 +188,9 @@ def test_every_verdict_can_fall():
     assert {v.claim: v.holds for v in falling} == dict.fromkeys(holding, False)
 
 
-def test_files(tmp_path):
+def test_save_writes_every_number(tmp_path):
     method_report.save(CLEAR, tmp_path)
-    method_plot.save(CLEAR, tmp_path)
+    save_method_comparison(CLEAR, tmp_path)
     with (tmp_path / "made_up.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 9
@@ -213,6 +211,6 @@ def test_files(tmp_path):
     assert b"<svg" in (tmp_path / "made_up.svg").read_bytes()[:1000]
 
 
-def test_a_picture_of_nothing_says_so():
-    figure = method_plot.plot(result(PROTOCOL, {m: [unfinished(1)] for m in PROTOCOL.names}))
-    assert [text.get_text() for text in figure.axes[0].texts] == ["no run is finished yet"]
+def test_plot_without_finished_runs_says_so():
+    axes = plot_method_comparison(result(PROTOCOL, {m: [unfinished(1)] for m in PROTOCOL.names}))
+    assert [text.get_text() for text in axes[0, 0].texts] == ["no run is finished yet"]

@@ -9,8 +9,9 @@ import pytest
 from ebbing.data import Mnist
 from ebbing.learn import DigitTasks, FiveLayers, Sgd, prefix_tree
 from ebbing.learn.tasks import _datasets
-from ebbing.paper import fig2, reproduce, sensitivity
-from ebbing.paper.sensitivity import SEQUENCES, UNCHANGED, Config, Result
+from ebbing.paper import fig2, reproduction, sensitivity
+from ebbing.paper.sensitivity import BASELINE, SEQUENCES, Config, Result
+from ebbing.plot.sensitivity import plot_sensitivity
 from ebbing.runs import Store
 
 TINY = Config(
@@ -30,7 +31,7 @@ def _stand_in(monkeypatch):
     labels = random.integers(0, 10, 70_000).astype(np.uint8)
     data = Mnist(
         *(images[np.arange(60_000) % 100], labels[:60_000], images[np.arange(10_000) % 100], labels[60_000:]),
-        identity="stand-in",
+        fingerprint="stand-in",
     )
     monkeypatch.setattr(_datasets, "mnist", lambda: data)
 
@@ -38,19 +39,19 @@ def _stand_in(monkeypatch):
 # The study
 
 
-def test_the_unchanged_variant_is_figure_2s_own():
-    assert Config().variants[UNCHANGED] == fig2.Config().experiment
-    assert next(iter(Config().variants)) == UNCHANGED
+def test_baseline_is_the_experiment_of_figure_2():
+    assert Config().variants[BASELINE] == fig2.Config().experiment
+    assert next(iter(Config().variants)) == BASELINE
 
 
-def test_one_choice_at_a_time():
-    base = Config().variants[UNCHANGED]
+def test_each_variant_changes_one_setting():
+    base = Config().variants[BASELINE]
     changed = {}
     for name, experiment in Config().variants.items():
         assert experiment.tasks == base.tasks
         changed[name] = (experiment.architecture != base.architecture, experiment.method != base.method)
     assert changed == {
-        UNCHANGED: (False, False),
+        BASELINE: (False, False),
         "batches of 50": (False, True),
         "batches of 10": (False, True),
         "widths x 0.5": (True, False),
@@ -63,12 +64,12 @@ def test_one_choice_at_a_time():
 
 
 @pytest.mark.parametrize(("size", "epochs"), [(200, 600), (50, 150), (10, 30), (150, 300), (1, 3), (1000, 600)])
-def test_every_variant_takes_the_same_number_of_steps(size, epochs):
+def test_epochs_give_the_same_number_of_steps(size, epochs):
     assert Config().epochs(size) == epochs
     assert Config(steps=1).epochs(size) == 1
 
 
-def test_the_sequences_are_figure_2s():
+def test_sequences_are_those_of_figure_2():
     wanted = [sequence for marks in SEQUENCES.values() for sequence in marks.values()]
     assert set(wanted) <= set(fig2.sequences())
     shared = [len(set(first.split("-")) & set(second.split("-"))) for first, second in SEQUENCES["a"].values()]
@@ -82,7 +83,7 @@ def test_the_sequences_are_figure_2s():
 
 
 @pytest.mark.parametrize(("name", "value"), [("seeds", 0), ("steps", 0), ("steps", 2.5)])
-def test_impossible_settings_are_refused(name, value):
+def test_config_raises_an_error_for_impossible_settings(name, value):
     with pytest.raises(ValueError, match=f"{name}={value}"):
         Config(**{name: value})
 
@@ -91,11 +92,11 @@ def test_impossible_settings_are_refused(name, value):
 
 
 @pytest.mark.usefixtures("_stand_in")
-def test_a_run_leaves_data_figures_and_provenance_and_goes_on_where_it_was(tmp_path, monkeypatch):
+def test_run_writes_files_and_resumes(tmp_path, monkeypatch):
     seen = []
     store = Store(tmp_path / "runs")
     result = sensitivity.run(TINY, store, progress=seen.append)
-    assert list(result.matrices) == [UNCHANGED, "batches of 4", "widths x 0.5", "squared loss"]
+    assert list(result.matrices) == [BASELINE, "batches of 4", "widths x 0.5", "squared loss"]
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
     sensitivity.save(result, tmp_path)
@@ -142,7 +143,7 @@ def made_up(forgotten, fit=0.0, seeds=3):
 def result(forgotten, fit=0.0):
     config = Config(batch_sizes=(), width_factors=(), losses=())
     matrices, fits = made_up(forgotten, fit)
-    return Result(config, {UNCHANGED: matrices}, {UNCHANGED: fits}, {})
+    return Result(config, {BASELINE: matrices}, {BASELINE: fits}, {})
 
 
 AS_IN_THE_PAPER = {
@@ -152,12 +153,12 @@ AS_IN_THE_PAPER = {
 }
 
 
-def test_forgetting_is_read_from_the_matrices():
-    F = result(AS_IN_THE_PAPER).forgetting(UNCHANGED, "b")
+def test_result_gives_forgetting_from_the_matrices():
+    F = result(AS_IN_THE_PAPER).forgetting(BASELINE, "b")
     np.testing.assert_allclose(F, [[0.1, 0.2], [0.1, 0.25], [0.1, 0.3]])
 
 
-def test_verdicts_hold_where_they_should():
+def test_verdicts_hold_on_agreeing_measurements():
     assert [verdict.holds for verdict in result(AS_IN_THE_PAPER).verdicts()] == [True] * 4
 
 
@@ -172,38 +173,38 @@ def test_verdicts_hold_where_they_should():
         ("d", {"A A B B": 0.1}, 3, None),
     ],
 )
-def test_verdicts_fail_where_they_should(panel, changes, which, holds):
+def test_verdicts_fail_on_changed_measurements(panel, changes, which, holds):
     forgotten = AS_IN_THE_PAPER | {panel: AS_IN_THE_PAPER[panel] | changes}
     expected: list[bool | None] = [True] * 4
     expected[which] = holds
     assert [verdict.holds for verdict in result(forgotten).verdicts()] == expected
 
 
-def test_tasks_not_fitted_are_counted():
-    assert result(AS_IN_THE_PAPER).fitted(UNCHANGED) == (66, 66)
+def test_unfitted_tasks_are_counted_and_shown():
+    assert result(AS_IN_THE_PAPER).count_fitted(BASELINE) == (66, 66)
     one_not = result(AS_IN_THE_PAPER)
-    one_not.fits[UNCHANGED][SEQUENCES["d"]["A A B B"]][2, 3] = 0.05
+    one_not.fits[BASELINE][SEQUENCES["d"]["A A B B"]][2, 3] = 0.05
     verdict = one_not.verdicts()[0]
-    assert (one_not.fitted(UNCHANGED), verdict.result, verdict.holds) == ((65, 66), "65 of 66", False)
-    assert "65 of 66 tasks fitted" in sensitivity.plot(one_not).legends[0].get_texts()[0].get_text()
+    assert (one_not.count_fitted(BASELINE), verdict.result, verdict.holds) == ((65, 66), "65 of 66", False)
+    assert "65 of 66 tasks fitted" in plot_sensitivity(one_not)[0].figure.legends[0].get_texts()[0].get_text()
 
 
-def test_one_seed_shows_no_spread_and_decides_nothing():
+def test_one_seed_decides_nothing():
     config = Config(seeds=1, batch_sizes=(), width_factors=(), losses=())
     forgotten = AS_IN_THE_PAPER | {"b": {"0": 0.1, "3": 0.2}, "d": {"A B A B": 0.1, "A A B B": 0.2}}
     matrices, fits = made_up(forgotten, seeds=1)
-    verdicts = Result(config, {UNCHANGED: matrices}, {UNCHANGED: fits}, {}).verdicts()
+    verdicts = Result(config, {BASELINE: matrices}, {BASELINE: fits}, {}).verdicts()
     assert [verdict.holds for verdict in verdicts] == [True, None, None, None]
-    assert "1 seed, 600 epochs" in verdicts[0].ran
+    assert "1 seed, 600 epochs" in verdicts[0].procedure
 
 
 # The command
 
 
-def test_it_runs_when_named_and_not_otherwise(tmp_path, monkeypatch):
+def test_sensitivity_runs_only_when_named(tmp_path, monkeypatch):
     ran = []
-    for name in reproduce.TARGETS:
-        monkeypatch.setitem(reproduce.TARGETS, name, lambda *_, name=name: ran.append(name) or [])
+    for name in reproduction.TARGETS:
+        monkeypatch.setitem(reproduction.TARGETS, name, lambda *_, name=name: ran.append(name) or [])
 
     class Bar:
         def __enter__(self):
@@ -212,8 +213,8 @@ def test_it_runs_when_named_and_not_otherwise(tmp_path, monkeypatch):
         def __exit__(self, *_):
             return None
 
-    reproduce.reproduce([], tmp_path, lambda name: Bar())
+    reproduction.reproduce([], tmp_path, lambda name: Bar())
     assert "fig2" in ran
     assert "sensitivity" not in ran
-    reproduce.reproduce(["sensitivity"], tmp_path, lambda name: Bar())
+    reproduction.reproduce(["sensitivity"], tmp_path, lambda name: Bar())
     assert ran[-1] == "sensitivity"

@@ -11,10 +11,10 @@ from ebbing.learn.presets import METHODS, preset, stream_by_name
 from ebbing.paper import ablations, table1
 
 
-def test_every_method_of_table_1_is_what_its_name_says():
+def test_variants_of_table_1_have_the_named_methods():
     names = table1.PMNIST.names
     kinds: dict[str, Any] = {name: table1.PMNIST.experiment(name).method for name in names}
-    assert isinstance(kinds["SGD"], FineTuning)
+    assert isinstance(kinds["fine-tuning"], FineTuning)
     assert isinstance(kinds["GPM"], Gpm)
     assert [type(kinds[name]) for name in ("TRGP", "TRGP as published")] == [Trgp, Trgp]
     assert [type(kinds[name]) for name in names[4:]] == [TrgpPlus] * 4 + [TrgpFree, TrgpFree, Copies]
@@ -24,7 +24,7 @@ def test_every_method_of_table_1_is_what_its_name_says():
     assert kinds["TRGP+"].weights == (1.2, 0.8)
 
 
-def test_theory_weights_come_from_examples_and_weights():
+def test_recency_is_computed_from_examples_and_weights():
     """r = 1 - n/p: 54,000 images, 4,750 images, and the weights of the networks."""
     pmnist: Any = table1.PMNIST.experiment("TRGP").architecture.build(0)
     assert sum(p.numel() for p in pmnist.parameters()) == table1.MNIST_WEIGHTS
@@ -35,7 +35,7 @@ def test_theory_weights_come_from_examples_and_weights():
     assert short.recency == round(1 - 4_750 / table1.CIFAR100_WEIGHTS, 3)
 
 
-def test_ablations_change_one_thing_each():
+def test_each_ablation_changes_one_setting():
     base: Any = table1.PMNIST.experiment("TRGP").method
     for name in ablations.DEPARTURES.names[:-1]:
         method: Any = ablations.DEPARTURES.experiment(name).method
@@ -47,19 +47,19 @@ def test_ablations_change_one_thing_each():
     beyond: dict[str, Any] = {name: ablations.BEYOND.experiment(name).method for name in ablations.BEYOND.names}
     assert beyond["TRGP free"] == free
     assert beyond["TRGP+"] == table1.PMNIST.experiment("TRGP+").method
-    for name, other in (("TRGP+, more protected", free), ("free motion alone", base)):
+    for name, other in (("TRGP+, more protected", free), ("TRGP free, published protection", base)):
         assert (beyond[name].threshold, beyond[name].num_examples) == (other.threshold, other.num_examples)
-    assert beyond["free motion alone"].start_from == "shared"
+    assert beyond["TRGP free, published protection"].start_from == "shared"
     assert beyond["TRGP free, shared start"] == replace(free, start_from="shared")
     trials: list[Any] = [ablations.TRUST_TRIALS.experiment(name).method for name in ablations.TRUST_TRIALS.names[:4]]
     chosen = [(method.start_from, method.max_trusted) for method in trials]
     assert chosen == [("shared", 2), ("shared", 3), ("shared", 9), ("latest", 2)]
-    assert ablations.NORMS.experiment("TRGP, own norms") == table1.CIFAR100_SHORT.experiment("TRGP")
+    assert ablations.NORMS.experiment("TRGP, task-specific norms") == table1.CIFAR100_SHORT.experiment("TRGP")
     norms: list[Any] = [ablations.NORMS.experiment(name).method for name in ablations.NORMS.names]
     assert [method.norms for method in norms] == ["per_task", "frozen", "shared"]
 
 
-def test_the_published_settings():
+def test_presets_have_the_published_settings():
     pmnist: Any = table1.PMNIST.experiment("TRGP")
     cifar: Any = table1.CIFAR100.experiment("TRGP+")
     assert (pmnist.method.schedule.learning_rate, pmnist.method.schedule.epochs, pmnist.method.schedule.batch_size) == (
@@ -77,7 +77,7 @@ def test_the_published_settings():
     assert cifar.method.threshold.at(layer=4, task=9) == pytest.approx(0.997)
 
 
-def test_a_short_protocol_does_not_stop_early():
+def test_short_protocol_does_not_stop_early():
     short: Any = table1.CIFAR100_SHORT.experiment("TRGP").method
     schedule = short.schedule
     assert (schedule.epochs, schedule.patience) == (2, None)
@@ -86,24 +86,24 @@ def test_a_short_protocol_does_not_stop_early():
 @pytest.mark.parametrize(
     ("method", "settings", "complaint"),
     [
-        ("adam", {}, "method 'adam': there is sgd, copies, gpm, trgp, trgp\\+, trgp-free"),
+        ("adam", {}, "method 'adam': give one of fine-tuning, copies, gpm, trgp, trgp\\+, trgp-free"),
         ("trgp", {"weights": (1.2, 0.8)}, "method 'trgp' has no weights"),
         ("gpm", {"recency": 0.5}, "method 'gpm' has no weights"),
-        ("sgd", {"as_published": True}, "only TRGP and TRGP\\+ depart"),
-        ("trgp+", {"weights": (0.8, 1.2)}, "let them decrease"),
+        ("fine-tuning", {"as_published": True}, "only trgp and trgp\\+ have a published variant"),
+        ("trgp+", {"weights": (0.8, 1.2)}, "give decreasing weights"),
         ("trgp+", {"recency": 1.5}, "between 0 and 1"),
-        ("trgp+", {"recency": 0.5, "weights": (1.2, 0.8)}, "weights and recency: give one of them"),
+        ("trgp+", {"recency": 0.5, "weights": (1.2, 0.8)}, "weights and recency: give only one of them"),
         ("trgp", {"epochs": 0}, "epochs=0"),
         ("trgp", {"start_from": "latest"}, "start_from for method 'trgp': only trgp-free has a choice"),
         ("trgp-free", {"start_from": "first"}, "start_from='first': give one of shared, latest"),
     ],
 )
-def test_presets_refuse_what_makes_no_sense(method, settings, complaint):
+def test_preset_raises_an_error_for_impossible_settings(method, settings, complaint):
     with pytest.raises(ValueError, match=complaint):
         preset(PermutedMnist(), method, **settings)
 
 
-def test_presets_change_what_they_are_asked_to():
+def test_preset_takes_the_given_settings():
     made: Any = preset(PermutedMnist(), "trgp+", weights=(1.5, 1.0, 0.5), epochs=3).method
     assert (made.weights, made.max_trusted, made.schedule.epochs) == ((1.5, 1.0, 0.5), 3, 3)
     for start_from in ("shared", "latest"):
@@ -111,14 +111,14 @@ def test_presets_change_what_they_are_asked_to():
         assert free.start_from == start_from
     network: Any = preset(SplitCifar100(tasks=20, classes=5), "gpm").architecture
     assert (network.tasks, network.classes) == (20, 5)
-    assert set(METHODS) == {"sgd", "copies", "gpm", "trgp", "trgp+", "trgp-free"}
+    assert set(METHODS) == {"fine-tuning", "copies", "gpm", "trgp", "trgp+", "trgp-free"}
     for name in METHODS:
         assert preset(PermutedMnist(), name, epochs=7).method.schedule.epochs == 7  # type: ignore[attr-defined]
         assert preset(SplitCifar100(), name, epochs=7).method.schedule.epochs == 7  # type: ignore[attr-defined]
 
 
-def test_streams_by_name():
+def test_stream_by_name_takes_settings():
     found: Any = stream_by_name("pmnist", tasks=None, train_images=100)
     assert found.train_images == 100
-    with pytest.raises(ValueError, match="stream 'imagenet': there is pmnist, rmnist, smnist, cifar100"):
+    with pytest.raises(ValueError, match="stream 'imagenet': give one of pmnist, rmnist, smnist, cifar100"):
         stream_by_name("imagenet")

@@ -1,4 +1,4 @@
-"""Execution in this process: the matrices of the plain loop, every node once, and what was done is kept."""
+"""Execution in this process: results equal the reference, every node is trained once, finished nodes are kept."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ store, trained, whole = toy_runs.store, toy_runs.trained, toy_runs.whole  # fixt
 PER_SEED = len(NODES) // 2
 
 
-def test_matrices_and_fits_are_those_of_the_plain_loop(whole):
+def test_errors_are_those_of_the_reference(whole):
     _, errors, fits = whole
     assert set(errors) == set(fits) == {(node.seed, node.path) for node in NODES}
     for seed in (0, 1):
@@ -30,7 +30,7 @@ def test_matrices_and_fits_are_those_of_the_plain_loop(whole):
     assert errors[0, ()] != errors[1, ()]
 
 
-def test_only_what_has_children_keeps_weights(whole):
+def test_only_nodes_with_children_keep_weights(whole):
     names = set(files(whole[0]))
     assert len(NODES) == 2 * 8
     expected = {f"{node.key(TRAINING.describe())}.json" for node in NODES}
@@ -39,14 +39,14 @@ def test_only_what_has_children_keeps_weights(whole):
     assert sum(node.has_children for node in NODES) == 2 * 4
 
 
-def test_every_node_is_trained_once_and_after_its_parent(store, trained):
+def test_every_node_is_trained_once_after_its_parent(store, trained):
     execute(TRAINING, NODES, store)
     assert len(trained) == len(set(trained)) == len(NODES)
     for i, path in enumerate(trained):
         assert len(path) == 1 or path[:-1] in trained[:i]
 
 
-def test_a_second_run_trains_nothing_and_changes_nothing(whole, trained):
+def test_second_run_trains_nothing_and_changes_nothing(whole, trained):
     store, errors, fits = whole
     before, times = files(store), {path: path.stat().st_mtime_ns for path in store.folder.rglob("*")}
     assert execute(TRAINING, NODES, store, workers=2) == (errors, fits)
@@ -56,7 +56,7 @@ def test_a_second_run_trains_nothing_and_changes_nothing(whole, trained):
     assert {path: path.stat().st_mtime_ns for path in store.folder.rglob("*")} == times
 
 
-def test_progress_goes_from_what_is_there_to_1(store, trained):
+def test_progress_goes_from_the_stored_share_to_1(store, trained):
     seen = []
     execute(TRAINING, NODES[:PER_SEED], store, progress=seen.append)
     assert seen == pytest.approx([i / PER_SEED for i in range(PER_SEED + 1)])
@@ -68,7 +68,7 @@ def test_progress_goes_from_what_is_there_to_1(store, trained):
     assert seen == [1]
 
 
-def test_an_error_in_training_keeps_what_was_done(whole, store, trained, monkeypatch):
+def test_error_in_training_keeps_finished_results(whole, store, trained, monkeypatch):
     noting = _pools.train_node
 
     def failing(*arguments, **settings):
@@ -92,23 +92,23 @@ def test_workers_must_be_at_least_one(store):
             execute(TRAINING, NODES, store, workers=workers)
 
 
-def test_nothing_to_do(store):
+def test_no_nodes_give_no_results(store):
     assert execute(TRAINING, [], store) == ({}, {})
     assert execute(TRAINING, [], store, progress=lambda _: None) == ({}, {})
 
 
-def test_trees_of_the_same_seed_may_be_joined(store):
-    """With worker processes this does not end at all."""
+def test_trees_of_the_same_seed_are_merged(store):
+    """With worker processes this would not end at all."""
     errors, _ = execute(TRAINING, prefix_tree([("a", "b")], 0) + prefix_tree([("c",), ("a",)], 0), store)
     assert set(errors[0, ()]) == {"a#0", "b#0", "c#0"}
     assert set(errors[0, occurrences("ab")]) == {"a#0", "b#0"}
 
 
-def test_nodes_in_any_order(whole, store):
+def test_nodes_may_have_any_order(whole, store):
     entry_file(copied(whole, store), 0, "a", "c").unlink()
     assert execute(TRAINING, NODES[::-1], store) == whole[1:]
 
 
-def test_a_node_without_its_parent_is_refused(store):
+def test_node_without_its_parent_raises(store):
     with pytest.raises(ValueError, match="parent"):
         execute(TRAINING, [node for node in NODES if len(node.path) != 1], store)

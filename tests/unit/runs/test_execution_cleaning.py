@@ -1,4 +1,4 @@
-"""Execution while its store is cleaned, and what it cleans itself."""
+"""Execution while its store is cleaned, and removal of stale files."""
 
 import os
 
@@ -13,8 +13,8 @@ store, whole = toy_runs.store, toy_runs.whole  # fixtures
 
 @pytest.mark.parametrize("weights_only", [False, True])
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_run_goes_on_while_its_store_is_cleaned(whole, store, workers, weights_only):
-    """Children have the weights of their parents from memory."""
+def test_run_continues_while_its_store_is_cleaned(whole, store, workers, weights_only):
+    """Children get the weights of their parents from memory."""
     freed = []
     errors, fits = execute(
         TRAINING,
@@ -29,7 +29,7 @@ def test_a_run_goes_on_while_its_store_is_cleaned(whole, store, workers, weights
     assert len(list(store.entries())) == (len(NODES) if weights_only else 0)
 
 
-def test_leftovers_of_writers_that_died_go_when_the_next_run_trains(whole, store):
+def test_run_removes_stale_files_of_killed_writers(whole, store):
     copied(whole, store)
     leftover = entry_file(store, 0, "a").with_name(f"{'0' * 64}.json.1.unfinished")
     leftover.touch()

@@ -1,4 +1,4 @@
-"""Execution that is killed or interrupted: the same command goes on and ends alike.
+"""Execution that is killed or interrupted: the same command resumes with the same results.
 
 Runs that are to be killed are real processes: this file, called as a program, trains a small tree into a folder and
 stops where it is told to, so that the signal comes at that very moment.
@@ -23,7 +23,7 @@ trained, whole = toy_runs.trained, toy_runs.whole  # fixtures
 
 
 def main(folder: str, workers: str, stop: str, count: str) -> None:
-    """Train; at the given call of a function of this process (0: none) leave a sign and wait for the signal."""
+    """Train; at the given call of a function of this process (0: none) write a file and wait for the signal."""
     calls = 0
     where = {"train": (_pools, "train_node"), "fsync": (os, "fsync"), "replace": (os, "replace")}[stop]
     real = getattr(*where)
@@ -60,7 +60,7 @@ def wait_for(condition, process):
 
 
 def interrupted(folder, how, **arguments):
-    """Run until the sign, send the signal; what the process said on its way out."""
+    """Run until the file is written, send the signal, and return the output of the process."""
     process = start(folder, **arguments)
     try:
         wait_for((folder / "here").exists, process)
@@ -73,7 +73,7 @@ def interrupted(folder, how, **arguments):
 
 
 def kill_all(process):
-    """The process and its children, which form a group of their own."""
+    """The process and its children, which form a process group."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
@@ -87,7 +87,7 @@ def kill_all(process):
         ("replace", 2, 0),  # in the middle of the first entry
     ],
 )
-def test_killed_at_any_moment_the_same_command_goes_on_and_ends_alike(whole, tmp_path, stop, count, entries):
+def test_killed_run_resumes_with_identical_results(whole, tmp_path, stop, count, entries):
     interrupted(tmp_path, signal.SIGKILL, stop=stop, count=count)
     store = Store(tmp_path / "runs")
     assert len(list(store.entries())) == entries
@@ -98,7 +98,7 @@ def test_killed_at_any_moment_the_same_command_goes_on_and_ends_alike(whole, tmp
     assert files(store) == files(whole[0])
 
 
-def test_ctrl_c_keeps_what_was_finished(whole, tmp_path, trained):
+def test_ctrl_c_keeps_finished_results(whole, tmp_path, trained):
     said = interrupted(tmp_path, signal.SIGINT, stop="train", count=6)
     assert "KeyboardInterrupt" in said
     store = Store(tmp_path / "runs")
@@ -109,8 +109,8 @@ def test_ctrl_c_keeps_what_was_finished(whole, tmp_path, trained):
     assert files(store) == files(whole[0])
 
 
-def test_ctrl_c_ends_worker_processes_as_well(whole, tmp_path, trained):
-    """The sign is left by the caller's process, before it stores its sixth entry."""
+def test_ctrl_c_ends_worker_processes(whole, tmp_path, trained):
+    """The main process writes the file before it stores its sixth entry."""
     process = start(tmp_path, workers=2, stop="replace", count=6)
     try:
         wait_for((tmp_path / "here").exists, process)
@@ -127,7 +127,7 @@ def test_ctrl_c_ends_worker_processes_as_well(whole, tmp_path, trained):
     assert files(store) == files(whole[0])
 
 
-def test_worker_processes_end_with_a_killed_caller(tmp_path):
+def test_worker_processes_exit_when_the_parent_is_killed(tmp_path):
     process = start(tmp_path, workers=2, stop="replace", count=6)
     try:
         wait_for((tmp_path / "here").exists, process)

@@ -1,4 +1,4 @@
-"""Execution in other processes: the same bits, data sent once, and errors that cost no more than they must."""
+"""Execution in worker processes: the same bits, data sent once, and errors that keep finished results."""
 
 import multiprocessing
 import os
@@ -23,14 +23,14 @@ LOCAL = Path(__file__).parent
 
 @pytest.fixture(autouse=True)
 def _importable(monkeypatch):
-    """Other processes know this file by its plain name."""
+    """Other processes import this file by its plain name."""
     monkeypatch.setattr(sys, "path", [str(LOCAL), *sys.path])
     monkeypatch.setitem(sys.modules, "test_execution_processes", sys.modules[__name__])
 
 
 @dataclass(frozen=True)
 class Packed(Toy):
-    """Notes whenever it is sent, and may refuse to arrive."""
+    """Counts how often it is pickled and unpickled; unpickling may fail."""
 
     arrives: bool = True
     sent: ClassVar[list[int]] = []
@@ -48,7 +48,7 @@ def unpack(arrives: bool) -> Packed:
     return Packed()
 
 
-def test_data_is_packed_once_and_unpacked_once_per_process(store, tmp_path, monkeypatch):
+def test_experiment_is_pickled_once_and_unpickled_once_each(store, tmp_path, monkeypatch):
     monkeypatch.setattr(unpack, "__module__", "test_execution_processes")
     monkeypatch.setenv("NOTE_ARRIVALS_IN", str(tmp_path))
     Packed.sent.clear()
@@ -59,13 +59,13 @@ def test_data_is_packed_once_and_unpacked_once_per_process(store, tmp_path, monk
     assert 1 <= arrivals <= 2 < len(nodes)
 
 
-def test_a_training_that_does_not_arrive_says_why(store, monkeypatch):
+def test_experiment_that_cannot_be_unpickled_raises(store, monkeypatch):
     monkeypatch.setattr(unpack, "__module__", "test_execution_processes")
     with pytest.raises(ValueError, match="this machine lacks the data"):
         execute(replace(TRAINING, tasks=Packed(arrives=False)), NODES, store, workers=2)
 
 
-def test_a_training_that_cannot_be_sent_is_refused(store):
+def test_experiment_that_cannot_be_pickled_raises(store):
     class Local(Toy):
         pass
 
@@ -74,13 +74,13 @@ def test_a_training_that_cannot_be_sent_is_refused(store):
     assert len(execute(replace(TRAINING, tasks=Local()), NODES, store)[0]) == len(NODES)
 
 
-def test_weights_that_nobody_waits_for_are_let_go(whole, store):
+def test_weights_that_no_node_needs_are_released(whole, store):
     execution = Execution(TRAINING, NODES, store)
     assert execution.run() == whole[1:]
     assert execution.weights == {}
 
 
-def test_two_processes_give_the_same_matrices_and_bytes(whole, store, monkeypatch):
+def test_two_processes_give_the_same_errors_and_bytes(whole, store, monkeypatch):
     monkeypatch.setattr(Sgd, "learn", None)  # here; other processes have their own
     seen = []
     assert execute(TRAINING, NODES, store, workers=2, progress=seen.append) == whole[1:]
@@ -88,9 +88,9 @@ def test_two_processes_give_the_same_matrices_and_bytes(whole, store, monkeypatc
     assert seen == pytest.approx([i / len(NODES) for i in range(len(NODES) + 1)])
 
 
-def test_a_lost_process_ends_the_run_but_costs_no_more(store, request, monkeypatch):
-    """The kernel kills what needs too much memory."""
-    nodes = [replace(node, tested=occurrences(["a"])) for node in prefix_tree([("a", "deadly")], 0)]
+def test_killed_worker_ends_the_run_but_keeps_results(store, request, monkeypatch):
+    """The kernel kills processes that need too much memory."""
+    nodes = [replace(node, test_occurrences=occurrences(["a"])) for node in prefix_tree([("a", "deadly")], 0)]
     with monkeypatch.context() as patch:
         patch.setenv("DEADLY", "1")
         with pytest.raises(ChildProcessError, match="a worker process was killed"):
@@ -100,8 +100,8 @@ def test_a_lost_process_ends_the_run_but_costs_no_more(store, request, monkeypat
     assert trained == [(0, "a#0", "deadly#0")]
 
 
-def test_an_error_does_not_wait_for_the_other_workers(store):
-    nodes = [replace(node, tested=occurrences(["a"])) for node in prefix_tree([("endless",), ("wrong",)], 0)]
+def test_error_does_not_wait_for_other_workers(store):
+    nodes = [replace(node, test_occurrences=occurrences(["a"])) for node in prefix_tree([("endless",), ("wrong",)], 0)]
     with pytest.raises(ValueError, match="no such data"):
         execute(TRAINING, nodes, store, workers=2)
     for child in multiprocessing.active_children():
@@ -109,9 +109,9 @@ def test_an_error_does_not_wait_for_the_other_workers(store):
         assert not child.is_alive()
 
 
-def test_what_finished_beside_an_error_is_stored(store, monkeypatch):
+def test_results_finished_beside_an_error_are_stored(store, monkeypatch):
     class Together:
-        """Trains all it is given before it says so; of tasks called b nothing comes."""
+        """Trains all nodes before it reports any; tasks named b raise an error."""
 
         def submit(self, node, parent, checkpoint):
             return node, parent
@@ -129,7 +129,7 @@ def test_what_finished_beside_an_error_is_stored(store, monkeypatch):
     def pool(*_):
         yield Together()
 
-    monkeypatch.setattr(sys.modules["ebbing.runs.execution"], "pool", pool)
+    monkeypatch.setattr(sys.modules["ebbing.runs.execution"], "open_pool", pool)
     with pytest.raises(RuntimeError, match="something broke"):
         execute(TRAINING, prefix_tree([("b", "a"), ("a",), ("c",)], 0), store)
     assert sorted(entry.about["path"] for entry in store.entries()) == [[], ["a#0"], ["c#0"]]

@@ -1,4 +1,4 @@
-"""Resuming: only what is missing or damaged is trained, with the ancestors it needs."""
+"""Resuming: only missing or damaged nodes are trained, with the ancestors that they need."""
 
 from dataclasses import replace
 
@@ -17,13 +17,13 @@ store, trained, whole = toy_runs.store, toy_runs.trained, toy_runs.whole  # fixt
 @pytest.mark.parametrize(
     ("lost", "again"),
     [
-        ([("a", "b", "c")], [("a", "b", "c")]),  # a leaf: the parent's weights are there
-        ([("a", "b")], [("a", "b")]),  # its children are there
+        ([("a", "b", "c")], [("a", "b", "c")]),  # a leaf: its parent's weights are stored
+        ([("a", "b")], [("a", "b")]),  # its children are stored
         ([("a",), ("a", "c")], [("a",), ("a", "c")]),
         ([()], [()]),
     ],
 )
-def test_only_what_is_missing_is_trained(whole, store, trained, lost, again):
+def test_only_missing_nodes_are_trained(whole, store, trained, lost, again):
     copied(whole, store)
     for tasks in lost:
         entry_file(store, 1, *tasks).unlink()
@@ -34,7 +34,7 @@ def test_only_what_is_missing_is_trained(whole, store, trained, lost, again):
 
 
 @pytest.mark.parametrize("damage", [b"", b'{"errors": {', b"[]"])
-def test_a_damaged_entry_is_computed_again(whole, store, trained, damage):
+def test_damaged_entry_is_computed_again(whole, store, trained, damage):
     entry_file(copied(whole, store), 0, "a", "b").write_bytes(damage)
     with pytest.warns(UserWarning, match="is damaged .* and will be computed again"):
         assert execute(TRAINING, NODES, store) == whole[1:]
@@ -42,8 +42,8 @@ def test_a_damaged_entry_is_computed_again(whole, store, trained, damage):
     assert files(store) == files(whole[0])
 
 
-def test_a_damaged_entry_is_computed_again_with_the_ancestors_it_needs(whole, store, trained):
-    """The leaf is damaged and so are its parent's weights; the grandparent's are whole."""
+def test_damaged_entry_retrains_the_ancestors_it_needs(whole, store, trained):
+    """The leaf and its parent's weights are damaged; the grandparent's weights are not."""
     entry_file(copied(whole, store), 0, "a", "b", "c").write_bytes(b"broken")
     entry_file(store, 0, "a", "b", suffix="safetensors").write_bytes(b"broken too")
     with pytest.warns(UserWarning, match="is damaged") as caught:
@@ -53,20 +53,20 @@ def test_a_damaged_entry_is_computed_again_with_the_ancestors_it_needs(whole, st
     assert files(store) == files(whole[0])
 
 
-def test_damaged_weights_that_nobody_needs_are_left_alone(whole, store, trained):
+def test_damaged_weights_that_are_not_needed_stay(whole, store, trained):
     entry_file(copied(whole, store), 0, "a", suffix="safetensors").write_bytes(b"broken")
     assert execute(TRAINING, NODES, store) == whole[1:]
     assert trained == []
 
 
-def test_without_weights_a_new_child_has_its_ancestors_trained_again(whole, store, trained):
+def test_new_child_without_weights_retrains_its_ancestors(whole, store, trained):
     copied(whole, store).clean(weights_only=True)
     assert execute(TRAINING, NODES, store) == whole[1:]
-    assert trained == []  # all rows are there
+    assert trained == []  # all entries are complete
     more = [*SEQUENCES, ("a", "b", "b")]
     errors, _ = execute(TRAINING, prefix_tree(more, 0) + prefix_tree(more, 1), store)
     paths = [(), ("a#0",), ("a#0", "b#0"), ("a#0", "b#0", "b#1")]
-    # Rows that now must tell of b#1 as well are computed again in any case: the initial network's, a#0's and so on.
+    # Entries that now need an error on b#1 are computed again in any case: the initial network, a#0 and so on.
     assert {node for node in trained if node[1:] in paths} == {(seed, *path) for seed in (0, 1) for path in paths}
     with single_thread():
         expected, _ = train_reference(TRAINING, ("a", "b", "b"), 0)
@@ -74,14 +74,14 @@ def test_without_weights_a_new_child_has_its_ancestors_trained_again(whole, stor
     np.testing.assert_array_equal(error_matrix(("a", "b", "b"), rows), expected)
 
 
-def test_without_weights_a_lost_leaf_has_its_ancestors_trained_again(whole, store, trained):
+def test_lost_leaf_without_weights_retrains_its_ancestors(whole, store, trained):
     copied(whole, store).clean(weights_only=True)
     entry_file(store, 0, "a", "b", "c").unlink()
     assert execute(TRAINING, NODES, store) == whole[1:]
     assert trained == [(0,), (0, "a#0"), (0, "a#0", "b#0"), (0, "a#0", "b#0", "c#0")]
 
 
-def test_a_row_that_lacks_a_lesson_is_computed_again(store, trained):
+def test_entry_that_lacks_a_test_is_computed_again(store, trained):
     execute(TRAINING, prefix_tree([("a", "b")], 0), store)
     trained.clear()
     errors, _ = execute(TRAINING, prefix_tree([("a", "b"), ("a", "c")], 0), store)
@@ -91,13 +91,13 @@ def test_a_row_that_lacks_a_lesson_is_computed_again(store, trained):
     assert execute(TRAINING, prefix_tree([("a", "b"), ("a", "c")], 0), fresh)[0] == errors
 
 
-def test_a_row_that_has_more_than_asked_for_serves(whole, trained):
+def test_entry_with_more_tests_than_needed_is_used(whole, trained):
     errors, _ = execute(TRAINING, prefix_tree([("a", "c")], 0), whole[0])
     assert trained == []
     assert errors[0, ()] == whole[1][0, ()]
 
 
-def test_two_requests_in_turn_do_not_undo_each_other(store, trained):
+def test_alternating_requests_keep_each_others_results(store, trained):
     first, second = prefix_tree([("a", "b", "b")], 0), prefix_tree([("a", "c"), ("a", "b", "d"), ("a", "b")], 0)
     execute(TRAINING, first, store)
     execute(TRAINING, second, store)
@@ -115,9 +115,9 @@ def test_other_settings_do_not_share_entries(whole, store, trained):
     assert files(whole[0]).items() <= files(store).items()
 
 
-def test_what_is_to_do_is_known_before_it_is_done(whole, store):
+def test_pending_nodes_are_known_before_training(whole, store):
     entry_file(copied(whole, store), 1, "a", "c").unlink()
     execution = Execution(TRAINING, NODES, store)
-    assert (execution.found, list(execution.todo)) == (len(NODES) - 1, [(1, occurrences("ac"))])
+    assert (execution.num_stored, list(execution.pending)) == (len(NODES) - 1, [(1, occurrences("ac"))])
     assert execution.run() == whole[1:]
-    assert (execution.found, execution.todo) == (len(NODES) - 1, {})
+    assert (execution.num_stored, execution.pending) == (len(NODES) - 1, {})

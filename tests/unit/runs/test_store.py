@@ -1,4 +1,4 @@
-"""The store: what was put is there, the same bytes for the same content, and what is no key is refused."""
+"""The store: entries are read as they were written, equal content gives equal bytes, and bad keys raise."""
 
 import json
 
@@ -11,17 +11,17 @@ from ebbing.runs import Entry, Store
 store = toy_store.store  # a fixture
 
 
-def test_what_was_put_is_there(store):
+def test_put_stores_an_entry(store):
     written = put(store)
     read = Store(str(store.folder)).get(KEY)
     assert read == written
     assert read is not None
-    assert (read.key, read.errors, read.fit, read.about) == (KEY, ERRORS, 0.25, ABOUT)  # floats to the bit
+    assert (read.key, read.errors, read.training_error, read.about) == (KEY, ERRORS, 0.25, ABOUT)  # floats to the bit
     assert store.weights(read) == WEIGHTS
     assert set(files(store.folder)) == {f"ab/{KEY}.json", f"ab/{KEY}.safetensors"}
 
 
-def test_what_was_not_put_is_not_there(store):
+def test_get_of_a_missing_key_returns_none(store):
     assert store.get(KEY) is None
     assert list(store.entries()) == []
     assert store.size() == 0
@@ -30,7 +30,7 @@ def test_what_was_not_put_is_not_there(store):
     assert store.get(OTHER) is None
 
 
-def test_an_entry_without_weights(store):
+def test_entry_without_weights(store):
     entry = put(store, weights=None)
     assert entry.weights_checksum is None
     assert store.weights(entry) is None
@@ -38,23 +38,23 @@ def test_an_entry_without_weights(store):
     assert set(files(store.folder)) == {f"ab/{KEY}.json"}
 
 
-def test_an_initial_network_has_no_fit(store):
+def test_initial_network_has_no_training_error(store):
     store.put(KEY, {}, None, {}, None)
     entry = store.get(KEY)
     assert entry is not None
-    assert entry.fit is None
+    assert entry.training_error is None
     assert entry.errors == {}
 
 
-def test_errors_that_are_no_numbers_come_back(store):
-    """A training that diverged is a result like any other."""
+def test_nan_and_infinite_errors_are_stored(store):
+    """Training that diverged is a result as well."""
     store.put(KEY, {"a#0": float("nan"), "b#0": float("inf")}, float("nan"), {}, None)
     entry = store.get(KEY)
     assert entry is not None
     assert str(entry.errors) == "{'a#0': nan, 'b#0': inf}"
 
 
-def test_putting_again_replaces(store):
+def test_put_replaces_an_entry(store):
     put(store)
     store.put(KEY, {"a#0": 0.5}, 0.5, ABOUT, b"other weights")
     entry = store.get(KEY)
@@ -64,7 +64,7 @@ def test_putting_again_replaces(store):
     assert len(files(store.folder)) == 2
 
 
-def test_the_same_content_leaves_the_same_bytes(tmp_path):
+def test_same_content_gives_the_same_bytes(tmp_path):
     first, second = Store(tmp_path / "first"), Store(tmp_path / "second")
     first.put(KEY, ERRORS, 0.25, ABOUT, WEIGHTS)
     second.put(OTHER, {}, None, {}, None)
@@ -78,7 +78,7 @@ def test_the_same_content_leaves_the_same_bytes(tmp_path):
     assert files(first.folder) == before
 
 
-def test_an_entry_can_be_read_by_people_and_programs(store):
+def test_entry_file_is_readable_json(store):
     put(store)
     content = json.loads(json_file(store).read_text())
     assert content["about"] == ABOUT
@@ -87,7 +87,7 @@ def test_an_entry_can_be_read_by_people_and_programs(store):
     assert set(content) == {"about", "checksum", "errors", "fit", "key", "weights_checksum"}  # no times, no machine
 
 
-def test_entries_come_by_key(store):
+def test_entries_are_ordered_by_key(store):
     keys = ["f" * 64, "0" * 64, "0" * 63 + "1"]
     for key in keys:
         put(store, key)
@@ -97,7 +97,7 @@ def test_entries_come_by_key(store):
 
 
 @pytest.mark.parametrize("key", ["", "ab", "AB" * 32, "g" * 64, "ab" * 33, f"../{'ab' * 31}", "ab" * 32 + "\n"])
-def test_what_is_no_key_is_refused(store, key):
+def test_bad_key_raises(store, key):
     with pytest.raises(ValueError, match="64 hexadecimal digits"):
         store.get(key)
     with pytest.raises(ValueError, match="64 hexadecimal digits"):

@@ -1,4 +1,4 @@
-"""The store: whole entries or none, whatever interrupts the writer."""
+"""The store: atomic writes under interruptions."""
 
 import os
 import shutil
@@ -15,7 +15,7 @@ store = toy_store.store  # a fixture
 
 @pytest.mark.parametrize("step", ["replace", "fsync"])
 @pytest.mark.parametrize("fault", [OSError(28, "No space left on device"), KeyboardInterrupt()], ids=["full", "ctrl-c"])
-def test_an_interrupted_write_leaves_nothing(store, monkeypatch, step, fault):
+def test_interrupted_write_leaves_nothing(store, monkeypatch, step, fault):
     def fail(*_arguments):
         raise fault
 
@@ -49,7 +49,7 @@ def test_weights_without_an_entry_do_not_count(store, monkeypatch, step):
     assert store.weights(put(store)) == WEIGHTS
 
 
-def test_an_interrupted_replacement_leaves_what_was_there(store, monkeypatch):
+def test_interrupted_replacement_keeps_the_old_entry(store, monkeypatch):
     entry = put(store)
     before = files(store.folder)
     with monkeypatch.context() as patch:
@@ -60,7 +60,7 @@ def test_an_interrupted_replacement_leaves_what_was_there(store, monkeypatch):
     assert store.get(KEY) == entry
 
 
-def test_the_entry_is_written_after_the_weights_and_both_reach_the_disk(store, monkeypatch):
+def test_entry_is_written_after_the_weights_with_fsync(store, monkeypatch):
     events, fsync, replace = [], os.fsync, os.replace
 
     def noting_fsync(descriptor):
@@ -77,7 +77,7 @@ def test_the_entry_is_written_after_the_weights_and_both_reach_the_disk(store, m
     assert events == ["fsync", ".safetensors", "fsync", ".json"]
 
 
-def test_leftovers_of_a_killed_writer_do_no_harm(store):
+def test_unfinished_files_of_a_killed_writer_are_harmless(store):
     put(store)
     json_file(store).with_name(f"{OTHER}.json.123.unfinished").write_bytes(b'{"half')
     assert store.get(OTHER) is None
@@ -85,7 +85,7 @@ def test_leftovers_of_a_killed_writer_do_no_harm(store):
 
 
 @pytest.mark.parametrize("clean", [Store.clean, lambda store: store.clean(weights_only=True)], ids=["all", "weights"])
-def test_cleaning_while_a_file_is_written_only_makes_the_writer_write_again(store, monkeypatch, clean):
+def test_write_is_repeated_if_the_store_is_cleaned(store, monkeypatch, clean):
     fsync = os.fsync
 
     def cleaning(descriptor):
@@ -99,7 +99,7 @@ def test_cleaning_while_a_file_is_written_only_makes_the_writer_write_again(stor
     assert store.weights(entry) == WEIGHTS
 
 
-def test_a_folder_that_is_removed_while_it_is_written_to_is_made_again(store, monkeypatch):
+def test_write_recreates_a_removed_folder(store, monkeypatch):
     fsync = os.fsync
 
     def removing(descriptor):
@@ -111,7 +111,7 @@ def test_a_folder_that_is_removed_while_it_is_written_to_is_made_again(store, mo
     assert store.weights(put(store)) == WEIGHTS
 
 
-def test_a_writer_whose_files_always_vanish_says_so(store, monkeypatch):
+def test_write_raises_if_its_file_always_vanishes(store, monkeypatch):
     fsync, calls = os.fsync, []
 
     def cleaning(descriptor):

@@ -1,4 +1,4 @@
-"""The store: what it weighs, and what cleaning and sweeping remove and leave."""
+"""The store: its size, and which files cleaning removes."""
 
 import os
 import time
@@ -18,13 +18,13 @@ locked, store = toy_store.locked, toy_store.store  # fixtures
 
 
 OF_OTHERS = ("notes.txt", "notes.json", "download.unfinished", KEY, f"{KEY}.bin", f"{KEY}.json.old")
-"""Stores of other programs have folders and names like ours: a backup's must survive a mistaken `clean`."""
+"""Foreign files with similar names, such as those of a backup, must survive a mistaken `clean`."""
 
 LEFT = {"README", *(f"ab/{name}" for name in OF_OTHERS)}
 
 
 def crowd(store):
-    """Two entries, one with weights; a leftover; and files of others. Bytes of (entries, weights, leftover)."""
+    """Two entries, one with weights; an unfinished file; and foreign files. Bytes of (entries, weights, unfinished)."""
     put(store)
     put(store, OTHER, weights=None)
     leftover = json_file(store).with_name(f"{KEY}.safetensors.77.unfinished")
@@ -36,7 +36,7 @@ def crowd(store):
     return entries, len(WEIGHTS), 4
 
 
-def test_size_is_what_is_on_disk(store):
+def test_size_is_that_on_disk(store):
     put(store)
     put(store, OTHER, weights=None)
     assert store.size() == sum(map(len, files(store.folder).values()))
@@ -46,15 +46,15 @@ def test_size_is_what_is_on_disk(store):
     assert store.size() == before + 4
 
 
-def test_cleaning_everything(store):
+def test_clean_removes_everything(store):
     freed = sum(crowd(store))
     assert store.clean() == freed
-    assert set(files(store.folder)) == LEFT  # what others put there stays
+    assert set(files(store.folder)) == LEFT  # foreign files stay
     assert list(store.entries()) == []
     assert store.clean() == 0
 
 
-def test_cleaning_weights(store):
+def test_clean_removes_weights_only(store):
     _, weights, leftover = crowd(store)
     kept = [store.get(KEY), store.get(OTHER)]
     assert store.clean(weights_only=True) == weights + leftover
@@ -65,20 +65,20 @@ def test_cleaning_weights(store):
 
 
 @pytest.mark.parametrize("weights_only", [True, False])
-def test_unfinished_training_counts_and_goes_with_the_weights(store, weights_only):
+def test_checkpoints_count_and_are_cleaned_with_weights(store, weights_only):
     put(store, weights=None)
     before, checkpoint = store.size(), store.checkpoint(OTHER)
     checkpoint.save({"weight": torch.ones(1000)})
     kept = store.size() - before
     assert kept > 4000
-    store.sweep()
+    store.remove_stale_files()
     assert checkpoint.load() is not None
     assert [entry.key for entry in store.entries()] == [KEY]
     assert store.clean(weights_only=weights_only) == (kept if weights_only else before + kept)
     assert checkpoint.load() is None
 
 
-def test_nothing_is_made_by_looking(store):
+def test_reading_creates_nothing(store):
     store.get(KEY)
     list(store.entries())
     store.size()
@@ -87,7 +87,7 @@ def test_nothing_is_made_by_looking(store):
 
 
 @pytest.mark.parametrize("method", ["size", "clean"])
-def test_files_that_go_while_one_looks(store, monkeypatch, method):
+def test_files_may_vanish_while_they_are_read(store, monkeypatch, method):
     """A writer that finishes renames its unfinished file at any moment."""
     put(store)
     gone = json_file(store).with_name(f"{OTHER}.json.77.unfinished")
@@ -97,10 +97,10 @@ def test_files_that_go_while_one_looks(store, monkeypatch, method):
     assert getattr(store, method)() > 0
 
 
-# Sweeping
+# Stale files
 
 
-def test_sweeping_removes_what_was_left_unfinished_a_day_ago_and_nothing_else(store):
+def test_only_stale_unfinished_files_are_removed(store):
     put(store)
     day, now = 24 * 3600, time.time()
     old, young = (json_file(store).with_name(f"{KEY}.json.{name}.unfinished") for name in ("old", "young"))
@@ -110,7 +110,7 @@ def test_sweeping_removes_what_was_left_unfinished_a_day_ago_and_nothing_else(st
     others = json_file(store).with_name("download.unfinished")
     others.touch()
     os.utime(others, (0, 0))
-    store.sweep()
+    store.remove_stale_files()
     assert set(files(store.folder)) == {
         *(f"ab/{KEY}.json", f"ab/{KEY}.safetensors"),
         *(f"ab/{young.name}", "ab/download.unfinished"),
@@ -118,18 +118,18 @@ def test_sweeping_removes_what_was_left_unfinished_a_day_ago_and_nothing_else(st
     assert not old.exists()
 
 
-def test_sweeping_does_not_mind_files_that_go_or_stay(store, locked, monkeypatch):
-    """Another process sweeps as well; or the folder is someone else's."""
+def test_stale_files_that_vanish_or_stay_are_ignored(store, locked, monkeypatch):
+    """Another process removes them at the same time; or the folder is read-only."""
     leftover = locked / "ab" / f"{KEY}.json.1.unfinished"
     (locked / "ab").chmod(0o755)
     leftover.touch()
     (locked / "ab").chmod(0o555)
     os.utime(leftover, (0, 0))
     with ordinary_user():
-        Store(locked).sweep()
+        Store(locked).remove_stale_files()
     assert leftover.exists()
     put(store)
     gone = json_file(store).with_name(f"{OTHER}.json.77.unfinished")
     glob = Path.glob
     monkeypatch.setattr(Path, "glob", lambda self, pattern: iter([*glob(self, pattern), gone]))
-    store.sweep()
+    store.remove_stale_files()

@@ -1,4 +1,4 @@
-"""The store: no damage to an entry or its weights goes unnoticed, and what is damaged counts as none."""
+"""The store: all damage to an entry or its weights is detected, and counts as missing."""
 
 import json
 import shutil
@@ -49,7 +49,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("damage", DAMAGE.values(), ids=list(DAMAGE))
-def test_a_damaged_entry_is_reported_and_counts_as_none(store, damage):
+def test_damaged_entry_warns_and_counts_as_missing(store, damage):
     put(store)
     put(store, OTHER)
     damage(json_file(store))
@@ -61,8 +61,8 @@ def test_a_damaged_entry_is_reported_and_counts_as_none(store, damage):
     assert put(store) == store.get(KEY)
 
 
-def test_an_entry_with_a_valid_checksum_but_of_another_key(store):
-    """As after renaming files by hand."""
+def test_valid_entry_of_another_key_counts_as_damaged(store):
+    """Files were renamed by hand."""
     put(store)
     json_file(store, OTHER).parent.mkdir()
     shutil.copy(json_file(store), json_file(store, OTHER))
@@ -70,26 +70,26 @@ def test_an_entry_with_a_valid_checksum_but_of_another_key(store):
         assert store.get(OTHER) is None
 
 
-def test_an_entry_of_another_layout_with_a_valid_checksum(store):
-    """As written by another version of this package."""
+def test_valid_entry_of_another_layout_counts_as_damaged(store):
+    """Another version of this package wrote it."""
     content = {"key": KEY, "rows": [1, 2]}
-    checksum = store_module._digest(store_module._canonical(content))
+    checksum = store_module._digest(store_module._canonical_json(content))
     put(store)
-    json_file(store).write_bytes(store_module._canonical(content | {"checksum": checksum}))
+    json_file(store).write_bytes(store_module._canonical_json(content | {"checksum": checksum}))
     with pytest.warns(UserWarning, match="is damaged"):
         assert store.get(KEY) is None
 
 
 @pytest.mark.parametrize("damage", [truncate, empty, flip, lambda path: path.write_bytes(path.read_bytes() + b"\0")])
-def test_damaged_weights_are_reported_and_count_as_none(store, damage):
+def test_damaged_weights_warn_and_count_as_missing(store, damage):
     entry = put(store)
     damage(weights_file(store))
     with pytest.warns(UserWarning, match="safetensors is damaged and will be computed again"):
         assert store.weights(entry) is None
-    assert store.get(KEY) == entry  # the errors are still good
+    assert store.get(KEY) == entry  # the errors are still valid
 
 
-def test_swapped_weights_are_noticed(store):
+def test_swapped_weights_are_detected(store):
     first, second = put(store), store.put(OTHER, {}, None, {}, b"the weights of another node")
     one, two = weights_file(store), weights_file(store, OTHER)
     content = one.read_bytes()
@@ -100,7 +100,7 @@ def test_swapped_weights_are_noticed(store):
             assert store.weights(entry) is None
 
 
-def test_missing_weights_are_no_damage(store):
+def test_missing_weights_are_not_damaged(store):
     entry = put(store)
     weights_file(store).unlink()
     assert store.weights(entry) is None

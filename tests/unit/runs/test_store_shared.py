@@ -1,4 +1,4 @@
-"""The store: many may write and read at once, and a folder that cannot be used says so."""
+"""The store: concurrent writers and readers, and folders that cannot be used."""
 
 import multiprocessing
 import os
@@ -18,7 +18,7 @@ locked, store = toy_store.locked, toy_store.store  # fixtures
 
 
 def write_many(folder, start, rounds):
-    """Entries whose content follows from their key, as that of trained nodes does."""
+    """Entries whose content is determined by their key, as that of trained nodes is."""
     store = Store(folder)
     start.wait(60)
     for i in range(rounds):
@@ -39,8 +39,8 @@ def read_many(folder, start, stop, result):
     result.put(seen)
 
 
-def test_processes_may_write_and_read_at_once(tmp_path, monkeypatch):
-    """No mixture of two writers, no half-written file is ever seen."""
+def test_processes_may_write_and_read_concurrently(tmp_path, monkeypatch):
+    """No mixture of two writers and no partial file is ever read."""
     monkeypatch.setattr(sys, "path", [str(Path(__file__).parent), *sys.path])
     monkeypatch.setitem(sys.modules, "test_store_shared", sys.modules[__name__])
     for function in (write_many, read_many):
@@ -68,8 +68,8 @@ def test_processes_may_write_and_read_at_once(tmp_path, monkeypatch):
     assert files(tmp_path / "00") == files(tmp_path / "alone" / "00")
 
 
-def test_two_machines_may_write_the_same_entry_with_the_same_process_id(store, monkeypatch):
-    """In containers the process id is often the same small number; here the other writer comes in between."""
+def test_equal_process_ids_on_two_machines_do_not_collide(store, monkeypatch):
+    """In containers the process id is often the same small number; here the other writer interrupts."""
     fsync = os.fsync
 
     def other_machine(descriptor):
@@ -87,7 +87,7 @@ def test_two_machines_may_write_the_same_entry_with_the_same_process_id(store, m
 
 @pytest.mark.skipif(os.name == "nt", reason="permissions of POSIX")
 @pytest.mark.parametrize("key", [KEY, OTHER], ids=["file", "folder"])
-def test_a_read_only_store_can_be_read_and_says_so_when_written_to(locked, key):
+def test_read_only_store_can_be_read_but_not_written(locked, key):
     store, before = Store(locked), files(locked)
     with ordinary_user():
         entry = store.get(KEY)
@@ -100,7 +100,7 @@ def test_a_read_only_store_can_be_read_and_says_so_when_written_to(locked, key):
 
 
 @pytest.mark.parametrize("action", [put, lambda store: store.get(KEY)], ids=["put", "get"])
-def test_a_file_in_place_of_the_folder(tmp_path, action):
+def test_file_in_place_of_the_folder_raises(tmp_path, action):
     (tmp_path / "runs").write_text("I am a file")
     with pytest.raises(OSError, match="runs"):
         action(Store(tmp_path / "runs"))

@@ -131,12 +131,12 @@ def test_progress(monkeypatch, sampler):
     monkeypatch.setattr(exact_law, "NUMBERS_AT_ONCE", 1000)
     fractions = []
     problem = PROBLEMS["overparameterized"]
-    silent, told = sampler(problem, 100), sampler(problem, 100, progress=fractions.append)
+    silent, reported = sampler(problem, 100), sampler(problem, 100, progress=fractions.append)
     assert len(fractions) > 3
     assert fractions == sorted(set(fractions))
     assert fractions[0] > 0
     assert fractions[-1] == 1
-    assert np.array_equal(silent.generalization, told.generalization)
+    assert np.array_equal(silent.generalization, reported.generalization)
 
 
 def test_estimate():
@@ -205,20 +205,20 @@ def test_without_signal_and_noise_nothing_happens():
     assert not simulate(EDGES["k = 0 without noise"], 10).errors.any()
 
 
-def test_a_task_already_learnt_leaves_the_model_where_it_is():
+def test_a_task_already_learned_leaves_the_model_unchanged():
     errors = simulate(EDGES["x = 0 without noise"], 100).errors
     assert not errors[:, :3, :2].any()
     assert (errors[:, :3, 2] == 4).all()
 
 
 @pytest.mark.parametrize("p", [1, 2, 20])
-def test_underparameterized_without_noise_lands_on_the_ground_truth(p):
+def test_underparameterized_without_noise_finds_the_truth(p):
     problem = Problem.from_vectors(RNG.standard_normal((4, min(p, 3))), n=p + 1, p=p)
     errors = simulate(problem, 10).errors
     assert errors[:, 1:] == pytest.approx(np.broadcast_to(problem.gaps, (10, 4, 4)), rel=1e-12, abs=1e-14)
 
 
-def test_without_noise_learning_never_hurts_the_task_learnt():
+def test_without_noise_learning_never_hurts_its_task():
     problem = Problem.from_vectors(RNG.standard_normal((5, 4)), n=[1, 3, 5, 7, 9], p=10)
     errors = simulate(problem, 500).errors
     for t in range(5):

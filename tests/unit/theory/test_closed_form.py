@@ -65,7 +65,7 @@ def test_coefficients_underparameterized():
 
 
 @pytest.mark.parametrize("name", ["T", "n", "p"])
-def test_coefficients_refuse(name):
+def test_coefficients_check_their_arguments(name):
     with pytest.raises(ValueError, match=f"{name}=0: give a whole number"):
         coefficients(**{"T": 3, "n": 5, "p": 20} | {name: 0})
 
@@ -118,6 +118,6 @@ def test_slope_equals_a_numerical_derivative():
     ],
     ids=["three tasks", "p=n", "underparameterized", "infinite", "unequal n", "unequal noise"],
 )
-def test_corollary_refuses(function, problem, message):
+def test_corollaries_raise_outside_their_conditions(function, problem, message):
     with pytest.raises(ValueError, match=message):
         function(problem)

@@ -52,7 +52,7 @@ def test_missing_features_make_an_expectation_infinite_too():
     "function",
     [forward_transfer, forgetting_curve_by_recursion, negative_forgetting, theorem_terms, two_task_forgetting],
 )
-def test_nothing_returns_a_number_where_expectations_are_infinite(function):
+def test_infinite_expectations_give_no_number(function):
     with pytest.raises(ValueError, match="p=20, n=19"):
         function(Problem.orthogonal(T=2, n=19, p=20, sigma=0.3))
 
@@ -80,14 +80,14 @@ def test_the_variance_is_infinite_exactly_within_three_of_n(distance, T):
         assert np.isfinite(e.forgetting_std) == exists
 
 
-def test_a_later_overparameterized_task_keeps_an_infinite_variance():
+def test_overparameterized_tasks_keep_an_infinite_variance():
     e = expect(Problem.orthogonal(T=3, n=[18, 5, 5], p=20, sigma=[0.3, 0, 0]))
     assert (e.errors_std[1:] == INF).all()
     assert e.generalization_std == e.forgetting_std == INF
 
 
 @pytest.mark.parametrize("infinite", [18, 22], ids=["overparameterized", "underparameterized"])
-def test_an_underparameterized_task_wipes_an_infinite_variance_out(infinite):
+def test_underparameterized_tasks_end_an_infinite_variance(infinite):
     """Its solution does not depend on the model before: L and G are as if the first task had had no noise."""
     problem = Problem.orthogonal(T=4, n=[infinite, 5, 40, 6], p=20, sigma=0.3)
     e = expect(problem)
@@ -99,7 +99,7 @@ def test_an_underparameterized_task_wipes_an_infinite_variance_out(infinite):
     assert e.forgetting_std == INF  # L[1,1] is still in it
 
 
-def test_wiped_out_and_infinite_again():
+def test_variance_can_become_infinite_again():
     e = expect(Problem.orthogonal(T=3, n=[22, 40, 18], p=20, sigma=0.3))
     assert np.isinf(e.errors_std[1:]).all(axis=1).tolist() == [True, False, True]
     assert e.generalization_std == e.forgetting_std == INF

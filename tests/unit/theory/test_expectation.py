@@ -11,7 +11,7 @@ from ebbing.problem import Problem
 from ebbing.theory import descent_floor, expect, expect_grid, forgetting_curve_by_recursion, forward_transfer
 
 
-def test_expectations_agree_with_the_metrics_of_the_expected_matrix():
+def test_expectations_equal_metrics_of_the_expected_matrix():
     rng = np.random.default_rng(2)
     for _ in range(50):
         problem = random_problem(rng)
@@ -28,7 +28,7 @@ def test_expectations_agree_with_the_metrics_of_the_expected_matrix():
         assert terms.F1 <= 0 <= terms.G1
         for t, i in itertools.product(range(problem.T + 1), range(problem.T)):
             expected = e.errors[t, i] - e.errors[i + 1, i] if t > i else 0
-            assert e.lost[t, i] == pytest.approx(expected, rel=1e-11, abs=1e-13)
+            assert e.forgetting_matrix[t, i] == pytest.approx(expected, rel=1e-11, abs=1e-13)
 
 
 def test_a_single_task():

@@ -1,4 +1,4 @@
-"""The grid of expectations: as a loop over its points, and what it refuses."""
+"""The grid of expectations: as a loop over its points, and its errors."""
 
 import numpy as np
 import pytest
@@ -69,7 +69,7 @@ def test_grid_keeps_what_tasks_have_of_their_own():
     assert_grid_is_a_loop(problem, p=[20, 30, 40], sigma=0)
 
 
-def test_grid_has_no_nan_deviation_where_an_infinite_mean_is_wiped_out():
+def test_grid_deviation_is_not_nan_after_an_infinite_mean():
     grid = expect_grid(Problem.orthogonal(T=2, n=[21, 60], p=20, sigma=1), p=[20, 30])
     assert not np.isnan(grid.generalization_std).any()
     assert not np.isnan(grid.forgetting_std).any()
@@ -94,6 +94,6 @@ def test_grid_has_no_nan_deviation_where_an_infinite_mean_is_wiped_out():
         ({"sigma": np.inf}, "sigma = inf: every entry must be finite"),
     ],
 )
-def test_grid_refuses(axes, message):
+def test_grid_checks_its_arguments(axes, message):
     with pytest.raises(ValueError, match=message):
         expect_grid(Problem.orthogonal(T=3, n=5, p=20), **axes)

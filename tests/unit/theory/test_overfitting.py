@@ -94,6 +94,6 @@ def test_floors_beyond_the_largest_p_are_not_denied():
 
 
 @pytest.mark.parametrize("function", [descent_floor, benign_overfitting])
-def test_landscapes_refuse(function):
+def test_quantities_are_checked(function):
     with pytest.raises(ValueError, match="of='loss': give 'forgetting' or 'generalization'"):
         function(Problem.orthogonal(T=2, n=5, p=20), of="loss")

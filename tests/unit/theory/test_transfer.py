@@ -60,7 +60,7 @@ def test_forward_transfer_sign():
 
 
 @pytest.mark.parametrize("energy", [-1, np.nan, np.inf, [1, 2]])
-def test_forward_transfer_refuses(energy):
+def test_forward_transfer_checks_the_random_energy(energy):
     with pytest.raises(ValueError, match="random_energy"):
         forward_transfer(Problem.orthogonal(T=2, n=5, p=20), random_energy=energy)
 
@@ -73,7 +73,7 @@ def test_evolution_equals_the_forgetting_curve():
         assert forgetting_curve_by_recursion(problem) == pytest.approx(curve, rel=1e-11, abs=1e-13)
 
 
-def test_negative_forgetting_if_and_only_if_forgetting_is_not_positive():
+def test_negative_forgetting_is_equivalent_to_its_condition():
     rng = np.random.default_rng(13)
     seen = set()
     for k in range(400):

@@ -1,11 +1,23 @@
-"""Ways of learning a task after others, one file each."""
+"""Methods that learn a task after others, one file each."""
 
-from ebbing.learn.methods.copies import Copies
-from ebbing.learn.methods.fine_tuning import FineTuning
+from ebbing.learn.methods.copies import Copies, CopiesLearner
+from ebbing.learn.methods.fine_tuning import FineTuning, FineTuningLearner, UnprotectedMethod
 from ebbing.learn.methods.gpm import Gpm
 from ebbing.learn.methods.sgd import Sgd
 from ebbing.learn.methods.trgp import Trgp
-from ebbing.learn.methods.trgp_free import TrgpFree
+from ebbing.learn.methods.trgp_free import StartFrom, TrgpFree
 from ebbing.learn.methods.trgp_plus import TrgpPlus
 
-__all__ = ["Copies", "FineTuning", "Gpm", "Sgd", "Trgp", "TrgpFree", "TrgpPlus"]
+__all__ = [
+    "Copies",
+    "CopiesLearner",
+    "FineTuning",
+    "FineTuningLearner",
+    "Gpm",
+    "Sgd",
+    "StartFrom",
+    "Trgp",
+    "TrgpFree",
+    "TrgpPlus",
+    "UnprotectedMethod",
+]

@@ -1,7 +1,7 @@
 """A copy of the whole network for every task, fine-tuned from the one before: nothing is forgotten.
 
-What a method that protects old tasks has to be compared with. It makes sense where it needs less memory than copies do,
-or where its tasks learn from each other more than fine-tuning lets them.
+This is the baseline for methods that protect old tasks. Such a method is useful where it needs less memory than copies
+do, or where its tasks learn more from each other than fine-tuning allows.
 """
 
 from __future__ import annotations
@@ -16,19 +16,37 @@ from ebbing.learn.methods.fine_tuning import FineTuningLearner, UnprotectedMetho
 
 @dataclass(frozen=True)
 class Copies(UnprotectedMethod):
-    """Plain gradient descent, task by task, and a copy of the network after each; what is own begins anew."""
+    """Plain gradient descent task by task, with a copy of the network after each task.
+
+    The settings are those of `UnprotectedMethod`.
+
+    Attributes:
+        identifier: The name of the method in the keys of stored results.
+    """
 
     identifier: ClassVar[str] = "Copies"
 
     def start(self, network: nn.Module) -> CopiesLearner:
-        """A learner that has learned nothing yet."""
+        """Return a learner for a network, which has not learned any task yet.
+
+        Args:
+            network: The network. It is trained in place.
+
+        Returns:
+            The learner.
+        """
         return CopiesLearner(network, self)
 
 
 class CopiesLearner(FineTuningLearner):
-    """A network that answers for each task as it was just after learning it."""
+    """A network that answers for each task with the weights that it had just after learning it.
+
+    Attributes:
+        kind: The name of the method in saved files.
+    """
 
     kind: ClassVar[str] = "Copies"
 
-    def _names_kept(self) -> list[str]:
+    @property
+    def _task_specific(self) -> list[str]:
         return [*self._values()]

@@ -1,7 +1,7 @@
-"""Fine-tuning: every task is learned by plain gradient descent on a schedule, and nothing protects the older ones.
+"""Fine-tuning: every task is learned by plain gradient descent on a schedule, and old tasks are not protected.
 
-The baseline of Table 1. Where the network has a head per task, heads of other tasks have no gradient and stay as they
-are; where it has one, name it in per_task= to give each task its own, as the methods that protect do.
+This is the baseline of Table 1. Where the network has a head per task, heads of other tasks have no gradient and do not
+change; where it has a single one, name it in per_task= to give each task a copy, as with methods that protect.
 """
 
 from __future__ import annotations
@@ -27,9 +27,12 @@ from ebbing.learn.training.schedule import Schedule, check_schedule, task_loss
 
 @dataclass(frozen=True)
 class UnprotectedMethod:
-    """Settings of methods that protect nothing.
+    """The settings of methods that do not protect shared weights.
 
-    schedule: how each task is learned. own: modules (or patterns such as "*_head") of which each task has its own copy.
+    Attributes:
+        schedule: How each task is learned: learning rate, epochs, batch size.
+        per_task: Names, or patterns such as "*_head", of modules and parameters of which each task has a copy.
+        version: The version of the method. It enters the key of stored results: raise it when results change.
     """
 
     schedule: Schedule = field(default_factory=Schedule)
@@ -42,7 +45,13 @@ class UnprotectedMethod:
         check_per_task(self.per_task)
 
     def settings(self) -> dict[str, Any]:
-        """As results are stored under them: early ones had nothing of their own, and did not say so."""
+        """Return the settings under their stored names, which enter the key of results.
+
+        Early versions had no `per_task`: settings without it keep their key.
+
+        Returns:
+            The settings by stored name.
+        """
         found = stored_settings(self)
         if not self.per_task:
             del found["own"]
@@ -51,66 +60,103 @@ class UnprotectedMethod:
 
 @dataclass(frozen=True)
 class FineTuning(UnprotectedMethod):
-    """Plain gradient descent, task by task."""
+    """Plain gradient descent, task by task.
+
+    The settings are those of `UnprotectedMethod`.
+
+    Attributes:
+        identifier: The name of the method in the keys of stored results.
+    """
 
     identifier: ClassVar[str] = "FineTuning"
 
     def start(self, network: nn.Module) -> FineTuningLearner:
-        """A learner that has learned nothing yet."""
+        """Return a learner for a network, which has not learned any task yet.
+
+        Args:
+            network: The network. It is trained in place.
+
+        Returns:
+            The learner.
+        """
         return FineTuningLearner(network, self)
 
 
 class FineTuningLearner(BaseLearner):
-    """A network that learns one task after another and forgets as it may."""
+    """A network that learns one task after another without protecting old ones.
+
+    Args:
+        network: The network. It is trained in place.
+        method: The method, with its settings.
+
+    Attributes:
+        kind: The name of the method in saved files.
+        method: The method, with its settings.
+    """
 
     kind: ClassVar[str] = "FineTuning"
+    method: UnprotectedMethod
 
     def __init__(self, network: nn.Module, method: UnprotectedMethod) -> None:
         super().__init__(network, method.schedule)
         self.method = method
-        self._fresh = self._copied(per_task_values(network, method.per_task))  # what every task begins with
-        self._of_tasks: list[State] = []  # what each of them keeps
+        self._initial_values = self._copy_values(per_task_values(network, method.per_task))  # of every new task
+        self._task_values: list[State] = []  # for every learned task
 
-    def _learning(self, task: str, data: Data, random: torch.Generator) -> AbstractContextManager[TrainableParameters]:
+    def _task_context(
+        self, task: str, data: Data, generator: torch.Generator
+    ) -> AbstractContextManager[TrainableParameters]:
         return self.task(task)
 
     @contextmanager
     def task(
         self, task: str, examples: Pair | None = None, loss: Callable[[Tensor, Tensor], Tensor] = task_loss
     ) -> Iterator[TrainableParameters]:
-        """Learn a task by your own loop; as `Learner.task`, but examples and loss are not needed."""
+        """Open a context for learning a task by a custom loop, as `ProjectionLearner.task` does.
+
+        At the end of the context the task is stored. If an exception leaves the context, everything is as it was
+        before.
+
+        Args:
+            task: The name of the new task.
+            examples: Not used: nothing is measured.
+            loss: Not used.
+
+        Yields:
+            The parameters to train, by any optimizer.
+        """
         check_not_inference_mode()
         with self._lock:
-            self._check_new(task)
+            self._check_new_task(task)
             self._restore_network()
-            learned, shapes, restore_buffers = (
+            count, shapes, restore_buffers = (
                 len(self.tasks),
                 buffer_shapes(self.network),
                 snapshot_buffers(self.network),
             )
-            before = self._copied(name for name, _ in self.network.named_parameters())
+            before = self._copy_values(name for name, _ in self.network.named_parameters())
             if not self.tasks:  # weights may have been loaded since start()
-                self._fresh = self._copied(self._fresh)
-            words = "a task is being learned: leave the context of task() before anything else is asked"
+                self._initial_values = self._copy_values(self._initial_values)
+            reason = "a task is being learned: leave the context of task() first"
 
             def undo() -> None:
-                self._write(before)
+                self._write_values(before)
                 restore_buffers()
-                del self.tasks[learned:], self._of_tasks[learned:]
+                del self.tasks[count:], self._task_values[count:]
 
             try:
-                with self._occupied(words), preserved_modes(self.network), torch.enable_grad():
+                with self._reserved(reason), preserved_modes(self.network), torch.enable_grad():
                     self._pending_restore = undo
                     parameters = TrainableParameters(
-                        {n: p for n, p in self.network.named_parameters() if p.requires_grad}
+                        {name: p for name, p in self.network.named_parameters() if p.requires_grad}
                     )
-                    self._write(self._fresh)
-                    with task_bound(self.network, learned):
+                    self._write_values(self._initial_values)
+                    with task_bound(self.network, count):
                         self.network.train()
                         yield parameters
                 parameters.check_finite(task)
                 check_buffer_shapes(self.network, shapes)
-                self._of_tasks.append(self._copied(self._names_kept()))
+                self._task_values.append(self._copy_values(self._task_specific))
                 self.tasks.append(task)
                 self._pending_restore = None
             except BaseException:
@@ -118,35 +164,41 @@ class FineTuningLearner(BaseLearner):
                 self._restore_network()
                 raise
 
-    def _names_kept(self) -> list[str]:
-        """The values that each task keeps for itself."""
-        return [*self._fresh]
+    @property
+    def _task_specific(self) -> list[str]:
+        """The names of the task-specific values."""
+        return [*self._initial_values]
 
     @contextmanager
-    def _as(self, task: int | None) -> Iterator[None]:
-        before = self._copied(self._names_kept())
-        with preserved_modes(self.network), self._borrowed(lambda: self._write(before)):
+    def _task_weights(self, task: int | None) -> Iterator[None]:
+        before = self._copy_values(self._task_specific)
+        with preserved_modes(self.network), self._restored_after(lambda: self._write_values(before)):
             if task is not None:
-                self._write(self._of_tasks[task])
+                self._write_values(self._task_values[task])
             self.network.eval()
             yield
 
-    def _kept(self) -> State:
-        of_tasks = {f"copy.{t}.{name}": v for t, values in enumerate(self._of_tasks) for name, v in values.items()}
-        return {f"fresh.{name}": value for name, value in self._fresh.items()} | of_tasks
+    def _method_state(self) -> State:
+        initial = {f"fresh.{name}": value for name, value in self._initial_values.items()}
+        return initial | {
+            f"copy.{t}.{name}": value for t, values in enumerate(self._task_values) for name, value in values.items()
+        }
 
-    def _read_state(self, state: State, tasks: int) -> Callable[[], None]:
-        fresh, of_tasks = with_prefix(state, "fresh."), [with_prefix(state, f"copy.{t}.") for t in range(tasks)]
-        here = self._values()
-        for values, expected in ((fresh, self._fresh), *((values, self._names_kept()) for values in of_tasks)):
+    def _parse_method_state(self, state: State, tasks: int) -> Callable[[], None]:
+        initial_values = with_prefix(state, "fresh.")
+        task_values = [with_prefix(state, f"copy.{t}.") for t in range(tasks)]
+        current, expected_initial = self._values(), [*self._initial_values]
+        parts = [("initial state", initial_values, expected_initial)]
+        parts += [(f"task {t}", values, self._task_specific) for t, values in enumerate(task_values)]
+        for where, values, expected in parts:
             if missing := sorted(set(expected) - set(values)):
-                raise ValueError(f"a task has no {missing[0]!r} of its own")
+                raise ValueError(f"{where} has no task-specific {missing[0]!r}")
             for name, value in values.items():
-                if name not in expected or value.shape != here[name].shape:
-                    raise ValueError(f"{name} of shape {tuple(value.shape)} is not each task's own here")
+                if name not in expected or value.shape != current[name].shape:
+                    raise ValueError(f"{name} of shape {tuple(value.shape)} is not task-specific in this network")
 
         def apply() -> None:
-            self._fresh, self._of_tasks = fresh, of_tasks
+            self._initial_values, self._task_values = initial_values, task_values
 
         return apply
 

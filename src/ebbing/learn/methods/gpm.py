@@ -1,4 +1,4 @@
-"""GPM, gradient projection memory (Saha, Garg and Roy, 2021): new tasks move only where old ones have no inputs."""
+"""GPM, gradient projection memory (Saha, Garg and Roy, 2021): weights change only where old tasks have no inputs."""
 
 from __future__ import annotations
 
@@ -6,32 +6,46 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch import Tensor, nn
+from torch import Tensor
 
-from ebbing.learn.projection.learner import Learner
 from ebbing.learn.projection.method import ProjectionMethod
 from ebbing.learn.projection.subspaces import BasisUpdate, extend_basis, initial_basis
 
 
 @dataclass(frozen=True)
 class Gpm(ProjectionMethod):
-    """Gradient projection memory; the settings are those of `ProjectionMethod`."""
+    """Gradient projection memory: the gradient G of a layer's weight is replaced by G (I - M M').
+
+    M is an orthonormal basis of the input directions of the old tasks. After a task, M is extended by the leading left
+    singular vectors of R - M M'R until it holds the threshold's share of the energy of the layer's inputs R. The
+    settings are those of `ProjectionMethod`.
+
+    Attributes:
+        identifier: The name of the method in the keys of stored results.
+        version: The version of the method, which enters the key of stored results.
+    """
 
     identifier: ClassVar[str] = "Gpm"
 
     version: ClassVar[int] = 1
 
-    def start(self, network: nn.Module) -> Learner:
-        """A learner that has learned nothing yet."""
-        return Learner(network, self)
-
     @property
-    def can_trust(self) -> bool:
-        """No."""
+    def uses_trust_region(self) -> bool:
+        """Whether the method trusts any old task: GPM trusts none."""
         return False
 
     def select_directions(self, layer: int, task: int, M: Tensor, R: Tensor) -> BasisUpdate:
-        """Leading directions until enough energy is kept."""
+        """Select the leading directions of R - M M'R until the energy reaches the threshold.
+
+        Args:
+            layer: The number of the layer, from 0.
+            task: The number of the task, from 0.
+            M: The basis of the protected directions. Shape (d, m).
+            R: The representation matrix of the task. Shape (d, columns).
+
+        Returns:
+            The directions to protect; the task uses all columns of the extended basis.
+        """
         threshold = self.threshold.at(layer, task)
         return (
             initial_basis(R, threshold, include_crossing=self.threshold.include_crossing)
@@ -39,6 +53,14 @@ class Gpm(ProjectionMethod):
             else extend_basis(M, R, threshold)
         )
 
-    def select_trusted(self, gradient: float, inside: Sequence[float]) -> dict[int, float]:
-        """Nobody: protected directions stay as they are."""
+    def select_trusted(self, gradient_norm: float, projected_norms: Sequence[float]) -> dict[int, float]:
+        """Select no task: all protected directions stay frozen.
+
+        Args:
+            gradient_norm: |G|, not used.
+            projected_norms: |G S_j| for every old task j, not used.
+
+        Returns:
+            An empty dictionary.
+        """
         return {}

@@ -1,10 +1,10 @@
-"""Plain stochastic gradient descent: learn the new task and nothing else.
+"""Plain stochastic gradient descent on the new task alone, with the settings of the paper's experiments.
 
-Choices that the paper leaves open, and why these (docs/networks.md has the measurements):
+Choices that the paper leaves open, and their reasons (docs/theory/networks.md has the measurements):
 
-1. Batch size: the whole sample at once.
+1. Batch size: the whole training set at once.
 2. Training loss: cross-entropy on the logits. With the squared error of the sigmoid some tasks after the first are not
-   learned at all, as the sigmoid saturates; the theory speaks of fitted tasks. Errors are squared errors in any case.
+   learned at all, as the sigmoid saturates; the theory assumes fitted tasks. Errors are squared errors in any case.
 """
 
 from __future__ import annotations
@@ -17,14 +17,23 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ebbing._validate import count
+from ebbing._validate import check_count
 from ebbing.learn.tasks.base import TaskData
 from ebbing.learn.training.schedule import task_loss
 
 
 @dataclass(frozen=True)
 class Sgd:
-    """The paper's settings: learning rate 0.1, 600 epochs."""
+    """Plain stochastic gradient descent; the defaults are the paper's settings.
+
+    Attributes:
+        identifier: The name of the method in the keys of stored results.
+        learning_rate: The learning rate.
+        epochs: The number of epochs per task.
+        batch_size: The number of examples per step; None for the whole training set.
+        loss: The training loss: "cross-entropy" on the logits, or "squared" error of the sigmoid.
+        version: The version of the method. It enters the key of stored results: raise it when results change.
+    """
 
     identifier: ClassVar[str] = "Sgd"
 
@@ -33,12 +42,12 @@ class Sgd:
     batch_size: int | None = None
     loss: Literal["cross-entropy", "squared"] = "cross-entropy"
 
-    version: ClassVar[int] = 1  # to be raised when results change: it enters the key of every result
+    version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epochs", count("epochs", self.epochs))
+        object.__setattr__(self, "epochs", check_count("epochs", self.epochs))
         if self.batch_size is not None:
-            object.__setattr__(self, "batch_size", count("batch_size", self.batch_size))
+            object.__setattr__(self, "batch_size", check_count("batch_size", self.batch_size))
         rate = self.learning_rate
         if not isinstance(rate, Real) or isinstance(rate, bool) or not 0 < rate < float("inf"):
             raise ValueError(f"learning_rate={rate!r}: give a positive number")
@@ -46,8 +55,17 @@ class Sgd:
         if self.loss not in ("cross-entropy", "squared"):
             raise ValueError(f"loss={self.loss!r}: give 'cross-entropy' or 'squared'")
 
-    def learn(self, network: nn.Module, task_data: TaskData, random: torch.Generator) -> None:
-        """Train the network on the sample, in place."""
+    def learn(self, network: nn.Module, task_data: TaskData, generator: torch.Generator) -> None:
+        """Train a network on a task's training data, in place.
+
+        Args:
+            network: The network, with one logit for labels between 0 and 1, or one output per class.
+            task_data: The data of the task.
+            generator: The random generator that shuffles the data, if there are several batches.
+
+        Raises:
+            ValueError: If the loss is "squared" and the labels are classes.
+        """
         inputs, labels = task_data.train_inputs, task_data.train_labels
         if self.loss == "squared" and not labels.is_floating_point():
             raise ValueError("loss='squared' is for labels between 0 and 1; for classes give 'cross-entropy'")
@@ -58,7 +76,7 @@ class Sgd:
             if size == len(inputs):
                 self._step(network, parameters, inputs, labels)
                 continue
-            for batch in torch.randperm(len(inputs), generator=random).split(size):
+            for batch in torch.randperm(len(inputs), generator=generator).split(size):
                 self._step(network, parameters, inputs[batch], labels[batch])
 
     def _step(

@@ -1,9 +1,9 @@
-"""TRGP without its scale matrices, which goes beyond the paper.
+"""TRGP without scale matrices, an extension beyond the paper.
 
-What a task keeps of TRGP's scaling is how far its weights have moved in the directions of the tasks it trusts
-(docs/methods.md). A scale matrix is one way to move them: it multiplies the gradient by W S S'W'. Here they move as the
-gradient says, from where the latest of these tasks left them. The memory is the same, a step costs less, and a task is
-learned better.
+The task-specific result of TRGP's scaling is a weight update in the directions of the trusted tasks. A scale matrix is
+one way to train it: it multiplies the gradient by W S S'W'. Here the update is trained by the gradient itself, starting
+at the weights of the latest trusted task. The memory is the same, a step costs less, and a task is learned better
+(docs/theory/methods.md has the measurements).
 """
 
 from __future__ import annotations
@@ -12,17 +12,23 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, get_args
 
 from ebbing.learn.methods.trgp import Trgp
-from ebbing.learn.projection._parametrization import Parametrization
+from ebbing.learn.projection._parametrization import ParametrizationKind
 
 StartFrom = Literal["shared", "latest"]
+"""Where a task starts in trusted directions: at the shared weights, or at those of the latest trusted task."""
 
 
 @dataclass(frozen=True)
 class TrgpFree(Trgp):
-    """The settings of `Trgp`, and one more; nothing of it was published, so `as_published` is refused.
+    """TRGP with free task-specific updates in trusted directions, instead of scale matrices.
 
-    begins: what a task begins with in the directions it trusts: the weights of the "latest" task that it trusts there,
-    so that it goes on where that one ended, or those that all have "shared", as in TRGP.
+    The other settings are those of `Trgp`. As nothing of this was published, `as_published` raises an error.
+
+    Attributes:
+        identifier: The name of the method in the keys of stored results.
+        start_from: Where a task starts in the directions that it trusts: at the weights of the "latest" task that it
+            trusts there, so that it continues from it, or at the "shared" weights, as in TRGP.
+        version: The version of the method, which enters the key of stored results.
     """
 
     identifier: ClassVar[str] = "TrgpFree"
@@ -39,7 +45,13 @@ class TrgpFree(Trgp):
             raise ValueError(f"start_from={self.start_from!r}: give one of {', '.join(get_args(StartFrom))}")
 
     def settings(self) -> dict[str, Any]:
-        """As results are stored under them: early ones could not begin elsewhere."""
+        """Return the settings under their stored names, which enter the key of results.
+
+        Early versions always started from the shared weights and did not store that: such settings keep their key.
+
+        Returns:
+            The settings by stored name.
+        """
         found = super().settings()
         if self.start_from == "shared":
             del found["begins"]
@@ -47,10 +59,10 @@ class TrgpFree(Trgp):
 
     @property
     def starts_from_latest(self) -> bool:
-        """Whether a task begins where the latest that it trusts ended."""
+        """Whether trusted directions start at the latest trusted task's weights."""
         return self.start_from == "latest"
 
     @property
-    def parametrization(self) -> Parametrization:
-        """Freely."""
+    def parametrization(self) -> ParametrizationKind:
+        """How trusted directions are trained: freely."""
         return "free"

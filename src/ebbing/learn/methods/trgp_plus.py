@@ -1,7 +1,7 @@
-"""TRGP+ (Section 5.3 of the paper): TRGP in which the more recent of the trusted tasks weighs more.
+"""TRGP+ (Section 5.3 of the paper): TRGP with larger weights for more recent trusted tasks.
 
 The theory gives the reason: what a task leaves behind in an overparameterized model shrinks by r = 1 - n/p with every
-task after it, so that the current weights know the latest tasks best.
+task after it, so the current weights fit the latest tasks best.
 """
 
 from __future__ import annotations
@@ -15,11 +15,16 @@ from ebbing.learn.methods.trgp import Trgp
 
 @dataclass(frozen=True)
 class TrgpPlus(Trgp):
-    """The settings of `Trgp`, and the weights of as many trusted tasks, the most recent first; or `recency`, r, for
-    weights proportional to r^(t-j) instead.
+    """TRGP with weights lambda_j that decrease with the age of the trusted task j.
 
-    With fewer trusted tasks than weights, the first ones are used, scaled to mean 1 (so a single one weighs 1); weights
-    from `recency` have mean 1, too.
+    The other settings are those of `Trgp`.
+
+    Attributes:
+        identifier: The name of the method in the keys of stored results.
+        weights: The weights of the trusted tasks, most recent first, one for each of `max_trusted`. With fewer trusted
+            tasks, the first weights are used, scaled to mean 1; so a single trusted task has weight 1.
+        recency: If given, r: the weights are proportional to r^(t-j), with mean 1, and `weights` is not used.
+        version: The version of the method, which enters the key of stored results.
     """
 
     identifier: ClassVar[str] = "TrgpPlus"
@@ -41,16 +46,26 @@ class TrgpPlus(Trgp):
             raise ValueError(f"weights={self.weights!r}: give positive numbers, as (1.2, 0.8)")
         if self.recency is None and len(self.weights) != self.max_trusted:
             raise ValueError(
-                f"weights={self.weights}, max_trusted={self.max_trusted}: give one weight for each task that may be trusted"
+                f"weights={self.weights}, max_trusted={self.max_trusted}: give one weight for each task that may be "
+                "trusted"
             )
-        if any(later > earlier for earlier, later in zip(self.weights, self.weights[1:], strict=False)):
+        if any(older > newer for newer, older in zip(self.weights, self.weights[1:], strict=False)):
             raise ValueError(
-                f"weights={self.weights}: the most recent task comes first and weighs most; let them decrease"
+                f"weights={self.weights}: the first weight, of the most recent task, is the largest; give decreasing "
+                "weights"
             )
 
-    def select_trusted(self, gradient: float, inside: Sequence[float]) -> dict[int, float]:
-        """The same tasks as TRGP's, the more recent ones with more weight."""
-        nearest = sorted(self.nearest(gradient, inside), reverse=True)  # the latest first
+    def select_trusted(self, gradient_norm: float, projected_norms: Sequence[float]) -> dict[int, float]:
+        """Select the same tasks as TRGP, with larger weights for more recent ones.
+
+        Args:
+            gradient_norm: |G|, the norm of the new task's gradient.
+            projected_norms: |G S_j| for every old task j.
+
+        Returns:
+            The trusted tasks, most recent first, with their weights lambda_j.
+        """
+        nearest = sorted(self.nearest_tasks(gradient_norm, projected_norms), reverse=True)  # most recent first
         if self.recency is not None:
             weights = [self.recency ** (nearest[0] - j) for j in nearest]
         else:

@@ -1,4 +1,4 @@
-"""What a few examples show of a network: what its layers are given, and where the loss would move their weights."""
+"""Measurements of a network on a few examples: the inputs of its layers, and the gradients of their weights."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from torch import Tensor, nn
 from ebbing.learn.projection._layers import Layer, recorded_inputs
 from ebbing.learn.training.batches import Pair, split_batches
 
-PASS_SIZE = 64
-"""Examples that pass through convolutions together: of a few hundred, what layers are given may need much memory."""
+FORWARD_BATCH_SIZE = 64
+"""Examples per forward pass in networks with convolutions, whose recorded inputs need much memory."""
 
 Forward = Callable[[Tensor], Tensor]
 Loss = Callable[[Tensor, Tensor], Tensor]
@@ -20,13 +20,13 @@ Loss = Callable[[Tensor, Tensor], Tensor]
 def weight_gradients(
     network: nn.Module, forward: Forward, layers: list[Layer], examples: Pair, loss: Loss
 ) -> list[Tensor]:
-    """The gradient of the mean loss with respect to the weight of every layer."""
+    """Return the gradient of the mean loss with respect to the weight of every layer, in evaluation mode."""
     network.eval()
     weights = [layer.module.weight for layer in layers]
     gradients = [torch.zeros_like(weight) for weight in weights]
-    for x, y in zip(*(_pieces(network, part) for part in examples), strict=True):
-        found = torch.autograd.grad(loss(forward(x.clone()), y), weights, allow_unused=True)
-        for total, gradient in zip(gradients, found, strict=True):
+    for x, y in zip(*(_forward_batches(network, part) for part in examples), strict=True):
+        of_batch = torch.autograd.grad(loss(forward(x.clone()), y), weights, allow_unused=True)
+        for total, gradient in zip(gradients, of_batch, strict=True):
             if gradient is not None:
                 total.add_(gradient, alpha=len(x) / len(examples[0]))
     return gradients
@@ -35,33 +35,36 @@ def weight_gradients(
 def layer_inputs(
     network: nn.Module, forward: Forward, layers: list[Layer], examples: Tensor, counts: Sequence[int]
 ) -> dict[str, list[Tensor]]:
-    """What every layer is given by the first examples, as many as are counted for it; call by call."""
-    seen: dict[str, list[Tensor]] = {layer.name: [] for layer in layers}
-    wanted = dict(zip(seen, counts, strict=True))
-    apart, begun = set[int](), 0
-    for x in _pieces(network, examples):
-        with recorded_inputs(layers) as calls:
+    """Return the inputs of every layer, call by call, by the layer's name.
+
+    `counts` is the number of examples for each layer: the first ones are used.
+    """
+    inputs: dict[str, list[Tensor]] = {layer.name: [] for layer in layers}
+    count_of = dict(zip(inputs, counts, strict=True))
+    separate_counts, offset = set[int](), 0
+    for x in _forward_batches(network, examples):
+        with recorded_inputs(layers) as recorded:
             forward(x.clone())
-        for name, given in calls.items():
-            rows = max(wanted[name] - begun, 0)
+        for name, calls in recorded.items():
+            rows = max(count_of[name] - offset, 0)
             if rows >= len(x):
-                seen[name] += given
-            elif all(len(call) == len(x) for call in given):  # what belongs to an example is in its row
-                seen[name] += [call[:rows].clone() for call in given if rows]  # without the memory of the others
+                inputs[name] += calls
+            elif all(len(call) == len(x) for call in calls):  # one row per example
+                inputs[name] += [call[:rows].clone() for call in calls if rows]  # copied to free the other rows
             else:
-                apart.add(wanted[name])
-        begun += len(x)
-    for count in apart:  # which rows belong to whom cannot be told: these examples by themselves
-        with recorded_inputs([layer for layer in layers if wanted[layer.name] == count]) as calls:
-            for x in _pieces(network, examples[:count]):
+                separate_counts.add(count_of[name])
+        offset += len(x)
+    for count in separate_counts:  # rows cannot be assigned to examples: a separate pass with these examples only
+        with recorded_inputs([layer for layer in layers if count_of[layer.name] == count]) as recorded:
+            for x in _forward_batches(network, examples[:count]):
                 forward(x.clone())
-        seen |= calls
-    return seen
+        inputs |= recorded
+    return inputs
 
 
-def _pieces(network: nn.Module, examples: Tensor) -> tuple[Tensor, ...]:
-    """Examples that pass through the network together: all where a norm goes by the statistics of the batch."""
+def _forward_batches(network: nn.Module, examples: Tensor) -> tuple[Tensor, ...]:
+    """Return the examples in batches: in a single one if a norm uses the statistics of the batch."""
     modules = list(network.modules())
-    by_batch = any(isinstance(m, nn.modules.batchnorm._BatchNorm) and m.running_mean is None for m in modules)
-    large = any(isinstance(module, nn.modules.conv._ConvNd) for module in modules)
-    return split_batches(examples, PASS_SIZE) if large and not by_batch else (examples,)
+    batch_statistics = any(isinstance(m, nn.modules.batchnorm._BatchNorm) and m.running_mean is None for m in modules)
+    convolutional = any(isinstance(module, nn.modules.conv._ConvNd) for module in modules)
+    return split_batches(examples, FORWARD_BATCH_SIZE) if convolutional and not batch_statistics else (examples,)

@@ -1,8 +1,8 @@
-"""A grouped convolution in motion, as in `motion`: its products side by side, in the operations of one.
+"""The parametrization of a grouped convolution: that of `_parametrization` for all groups in one batched operation.
 
-A depthwise convolution of 500 channels is 500 products with a few numbers each; one by one, a step would cost what
-calling costs. Here all groups have one parameter, the trained rows of every (W U)' one below the other, and are turned
-and gained together.
+A depthwise convolution of 500 channels consists of 500 products with a few numbers each; one by one, the overhead of
+the calls would dominate a step. Here all groups have one parameter, the trained rows of every (W U)' stacked, and are
+rotated and scaled together.
 """
 
 from __future__ import annotations
@@ -10,11 +10,25 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ebbing.learn.projection._parametrization import TaskUpdate, TrustedTask, orthogonal_complement, scale_gradient
+from ebbing.learn.projection._autograd import scale_gradient
+from ebbing.learn.projection._parametrization import orthogonal_complement
+from ebbing.learn.projection._task_updates import TaskUpdate, TrustedTask
 
 
 class GroupedRotatedWeight:
-    """The groups (g of them) of a layer, each with W (out, d), its own basis M and its own trusted tasks."""
+    """The reparametrized weights of the g groups of a layer, each with a weight, a basis and trusted tasks.
+
+    Args:
+        weights: The shared weight W of each group. Shape (out, d) each.
+        bases: The basis M of each group. Shape (d, m) each; m may differ.
+        trusted: The trusted tasks of each group.
+        scaled: Whether the gradient of trusted rows is scaled. Otherwise they are trained freely.
+
+    Attributes:
+        weight: The shared weights before the task. Shape (g * out, d).
+        rotation: U of every group. Shape (g, d, d); None if nothing is protected.
+        active: The trained rows of all (W U)'. Shape (rows, out).
+    """
 
     def __init__(
         self, weights: list[Tensor], bases: list[Tensor], trusted: list[list[TrustedTask]], *, scaled: bool = True
@@ -22,71 +36,73 @@ class GroupedRotatedWeight:
         self.weight = torch.cat(weights)
         W, d = torch.stack(weights), weights[0].shape[1]
         ranks = torch.tensor([basis.shape[1] for basis in bases], device=W.device)
-        self.rotation = None  # U (g, d, d)
+        self.rotation = None
         if any(ranks):
             self.rotation = torch.stack([torch.cat([basis, orthogonal_complement(basis)], dim=1) for basis in bases])
         rows = W.mT.contiguous() if self.rotation is None else self.rotation.mT @ W.mT  # (g, d, out)
         protected = torch.arange(d, device=W.device) < ranks[:, None]  # (g, d)
-        # A group's first trusted task, second, ...: which of its rows are in their subspaces, and their weights.
+        # Slot s holds the s-th trusted task of every group: which rows are in its subspace, and its weight.
         slots = max(map(len, trusted))
-        inside = rows.new_zeros(slots, len(weights), d, 1)
+        in_subspace = rows.new_zeros(slots, len(weights), d, 1)
         factors = rows.new_zeros(slots, len(weights), 1, 1)
         for group, tasks in enumerate(trusted):
             for slot, task in enumerate(tasks):
-                inside[slot, group, task.subspace.columns] = 1
+                in_subspace[slot, group, task.subspace.columns] = 1
                 factors[slot, group] = task.weight
-        self.own = protected & inside.any(dim=0).squeeze(-1)
-        self.free = ~protected
-        self.places = (self.own | self.free).flatten().nonzero().squeeze(1)
-        self.rows = rows
-        self.active = nn.Parameter(rows.flatten(0, 1)[self.places])
-        self.begun = self.active.detach().clone()
-        # lambda_j^2 K_j of every slot (slots, g, out, out), and the rows that it is for
-        self.gains = (factors * inside * rows).mT @ (factors * inside * rows) if slots and scaled else None
-        self.inside = inside
+        self._is_trusted = protected & in_subspace.any(dim=0).squeeze(-1)  # (g, d)
+        self._is_free = ~protected  # (g, d)
+        self._active_indices = (self._is_trusted | self._is_free).flatten().nonzero().squeeze(1)
+        self._rows = rows
+        self.active = nn.Parameter(rows.flatten(0, 1)[self._active_indices])
+        self._initial_active = self.active.detach().clone()
+        self._scaling_matrices = None  # lambda_j^2 K_j of every slot (slots, g, out, out)
+        if slots and scaled:
+            self._scaling_matrices = (factors * in_subspace * rows).mT @ (factors * in_subspace * rows)
+        self._in_subspace = in_subspace
 
     def parameters(self) -> list[nn.Parameter]:
-        """What is trained."""
+        """Return the parameters to train."""
         return [self.active]
 
     @property
-    def moved(self) -> bool:
-        """Whether training has changed anything."""
-        return not torch.equal(self.active, self.begun)
+    def changed(self) -> bool:
+        """Whether training has changed any parameter."""
+        return not torch.equal(self.active, self._initial_active)
 
-    def start_at(self, kept: list[TaskUpdate | None]) -> None:
-        """Begin each group's trusted columns where an old task has them, instead of where all share them."""
-        added = torch.zeros_like(self.rows)
-        for rows, change in zip(added, kept, strict=True):
-            if change is not None:
-                rows[change.columns] = change.rows
+    def start_from(self, updates: list[TaskUpdate | None]) -> None:
+        """Start each group's trusted columns at the values of an old task, from its update, if any."""
+        added = torch.zeros_like(self._rows)
+        for rows, update in zip(added, updates, strict=True):
+            if update is not None:
+                rows[update.columns] = update.rows
         with torch.no_grad():
-            self.active.add_(added.flatten(0, 1)[self.places])  # the trusted ones of these columns
-        self.begun = self.active.detach().clone()
+            self.active.add_(added.flatten(0, 1)[self._active_indices])  # frozen columns are not among them
+        self._initial_active = self.active.detach().clone()
 
-    def effective(self) -> Tensor:
-        """W_eff (g * out, d), to be differentiated."""
-        whole = self.rows.flatten(0, 1).index_copy(0, self.places, self.active).view_as(self.rows)
-        if self.gains is not None:
-            whole = scale_gradient(whole, self._gain)
+    def effective_weight(self) -> Tensor:
+        """Return W_eff of all groups (g * out, d), differentiable, with the scaled gradient."""
+        rows = self._rows.flatten(0, 1).index_copy(0, self._active_indices, self.active).view_as(self._rows)
+        if self._scaling_matrices is not None:
+            rows = scale_gradient(rows, self._scale_row_gradient)
         if self.rotation is not None:
-            whole = self.rotation @ whole
-        return whole.mT.flatten(0, 1)
+            rows = self.rotation @ rows
+        return rows.mT.flatten(0, 1)
 
-    def _gain(self, gradient: Tensor) -> Tensor:
-        """Of all rows (g, d, out): each row's by the tasks whose subspaces it is in."""
-        assert self.gains is not None
-        return gradient * self.free[..., None] + (self.inside * (gradient @ self.gains)).sum(0)
+    def _scale_row_gradient(self, gradient: Tensor) -> Tensor:
+        """Scale the gradient of all rows (g, d, out), each row by the tasks whose subspaces contain it."""
+        assert self._scaling_matrices is not None
+        return gradient * self._is_free[..., None] + (self._in_subspace * (gradient @ self._scaling_matrices)).sum(0)
 
-    def finish_each(self) -> list[tuple[Tensor, TaskUpdate]]:
-        """Of every group, the shared weights after the task (out, d), and what the task keeps for itself."""
-        now = self.rows.flatten(0, 1).index_copy(0, self.places, self.active.detach()).view_as(self.rows)
-        moved, shared = now - self.rows, now.mT
+    def finish_groups(self) -> list[tuple[Tensor, TaskUpdate]]:
+        """Return, for every group, the shared weight after the task (out, d) and the task-specific update."""
+        indices, active = self._active_indices, self.active.detach()
+        rows = self._rows.flatten(0, 1).index_copy(0, indices, active).view_as(self._rows)
+        changes, shared = rows - self._rows, rows.mT
         if self.rotation is not None:
             before = self.weight.view_as(shared)
-            shared = before + (self.rotation @ (moved * self.free[..., None])).mT
+            shared = before + (self.rotation @ (changes * self._is_free[..., None])).mT
         finished = []
-        for weight, change, own in zip(shared, moved, self.own, strict=True):
-            columns = own.nonzero().squeeze(1)
+        for weight, change, is_trusted in zip(shared, changes, self._is_trusted, strict=True):
+            columns = is_trusted.nonzero().squeeze(1)
             finished.append((weight.clone(memory_format=torch.contiguous_format), TaskUpdate(columns, change[columns])))
         return finished

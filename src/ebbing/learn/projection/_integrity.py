@@ -1,4 +1,4 @@
-"""What would go wrong in silence while a network learns: refused, or told."""
+"""Checks against silent failures: what would weaken protection without notice raises an error or a warning."""
 
 from __future__ import annotations
 
@@ -12,69 +12,76 @@ from torch import Tensor, nn
 
 from ebbing.learn.projection._layers import Layer, recorded_inputs
 
-Kind = tuple[nn.Parameter, bool, torch.dtype, torch.device]
+ParameterSignature = tuple[nn.Parameter, bool, torch.dtype, torch.device]
+"""A parameter, whether it requires a gradient, its dtype and its device."""
+
 Fingerprint = list[int]
+"""A hash of the weight of every layer."""
 
 
-def parameter_signatures(network: nn.Module) -> dict[str, Kind]:
-    """The parameters themselves, so that copies of a learner know their own; and what may not change of them."""
+def parameter_signatures(network: nn.Module) -> dict[str, ParameterSignature]:
+    """Return the signature of every parameter by name.
+
+    It holds the parameter itself: a copied learner then compares with the parameters of the copied network.
+    """
     return {name: (p, p.requires_grad, p.dtype, p.device) for name, p in network.named_parameters()}
 
 
-def _differ(one: Kind | None, other: Kind | None) -> bool:
+def _differ(one: ParameterSignature | None, other: ParameterSignature | None) -> bool:
     return one is None or other is None or one[0] is not other[0] or one[1] != other[1]
 
 
-def check_same_parameters(network: nn.Module, then: dict[str, Kind]) -> None:
-    """Layers and parameters were found when the learner was made; another network would be learned in part."""
+def check_same_parameters(network: nn.Module, expected: dict[str, ParameterSignature]) -> None:
+    """Raise an error if the network's parameters are not those that the learner found when it was created."""
     now = parameter_signatures(network)
-    if now.keys() == then.keys() and any(now[name][2:] != then[name][2:] for name in now):
-        name = next(name for name in now if now[name][2:] != then[name][2:])
+    if now.keys() == expected.keys() and any(now[name][2:] != expected[name][2:] for name in now):
+        name = next(name for name in now if now[name][2:] != expected[name][2:])
+        (_, _, dtype, device), (_, _, old_dtype, old_device) = now[name], expected[name]
         raise ValueError(
-            f"parameter {name!r} is {now[name][2]} on {now[name][3]} and was {then[name][2]} on {then[name][3]} at "
-            "start(): put it back; on another device, start another learner and load what this one saves"
+            f"parameter {name!r} is {dtype} on {device} and was {old_dtype} on {old_device} at start(): convert it "
+            "back; for another device, start another learner and load what this one saves"
         )
-    changed = sorted(name for name in {*now, *then} if _differ(now.get(name), then.get(name)))
+    changed = sorted(name for name in {*now, *expected} if _differ(now.get(name), expected.get(name)))
     if changed:
         raise ValueError(
-            f"parameter {changed[0]!r} has been added, removed, replaced, frozen or set free since start(): make "
-            "the network as it is to be (with all its heads) before, or start another learner"
+            f"parameter {changed[0]!r} was added, removed, replaced, frozen or unfrozen since start(): build the "
+            "complete network (with all its heads) before, or start another learner"
         )
 
 
 def check_precision(layers: list[Layer]) -> None:
-    """Directions rounded to a few bits are not orthogonal, and what is not is not protected."""
+    """Raise an error for weights in half precision: rounded bases are not orthogonal, and would not protect."""
     for layer in layers:
         if layer.module.weight.dtype not in (torch.float32, torch.float64):
             raise ValueError(
-                f"the weight of layer {layer.name!r} is {layer.module.weight.dtype}: too coarse to be protected; keep "
-                "weights in float32 (or float64) and compute in mixed precision, with torch.autocast"
+                f"the weight of layer {layer.name!r} is {layer.module.weight.dtype}, whose precision is too low for "
+                "gradient projection; keep weights in float32 (or float64) and use mixed precision: torch.autocast"
             )
 
 
 def fingerprint(layers: list[Layer]) -> Fingerprint:
-    """Of each layer's weights, a number that hardly any change leaves as it is: rows and columns count by place."""
-    found = []
+    """Return a hash of each layer's weight, which depends on the position of every value."""
+    hashes = []
     for layer in layers:
         bits = layer.module.weight.detach().flatten(1)
         bits = bits.view({torch.float32: torch.int32, torch.float64: torch.int64}[bits.dtype])
-        found.append(sum(int((sums * _by_place(sums)).sum()) for sums in (bits.sum(0), bits.sum(1))))
-    return found
+        hashes.append(sum(int((sums * _position_factors(sums)).sum()) for sums in (bits.sum(0), bits.sum(1))))
+    return hashes
 
 
-def _by_place(values: Tensor) -> Tensor:
-    """A factor for each place, far from those of the others."""
+def _position_factors(values: Tensor) -> Tensor:
+    """Return a factor for each position, far from the factors of the others."""
     return torch.arange(1, len(values) + 1, device=values.device) * 0x9E3779B1
 
 
-def warn_if_changed(layers: list[Layer], left: Fingerprint | None, stacklevel: int) -> Fingerprint:
-    """What somebody else has done to the network since the latest task is not protected: told, once."""
+def warn_if_changed(layers: list[Layer], expected: Fingerprint | None, stacklevel: int) -> Fingerprint:
+    """Warn if a weight changed since the latest task, and return the current fingerprint, so as to warn once."""
     now = fingerprint(layers)
-    changed = [layer.name for layer, then, new in zip(layers, left or now, now, strict=True) if then != new]
+    changed = [layer.name for layer, old, new in zip(layers, expected or now, now, strict=True) if old != new]
     if changed:
         warnings.warn(
-            f"the weight of layer {changed[0]!r} has changed since the latest task, and not by the learner: what it "
-            "knew of older tasks may be lost; between tasks leave the network alone, or load() what was saved",
+            f"the weight of layer {changed[0]!r} was changed since the latest task, and not by the learner: old tasks "
+            "may be forgotten; between tasks leave the network unchanged, or load() a saved learner",
             stacklevel=stacklevel,
         )
     return now
@@ -82,7 +89,7 @@ def warn_if_changed(layers: list[Layer], left: Fingerprint | None, stacklevel: i
 
 @contextmanager
 def no_fast_path() -> Iterator[None]:
-    """PyTorch's fast path of transformers goes by the weights of layers inside and never calls the layers."""
+    """Disable PyTorch's fast path of transformers, which reads the weights of layers without calling the layers."""
     before = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)
     try:
@@ -92,21 +99,25 @@ def no_fast_path() -> Iterator[None]:
 
 
 @contextmanager
-def frozen_weights(layers: list[Layer], parameters: Iterable[nn.Parameter]) -> Iterator[None]:
-    """While a task is learned the layers' own weights rest: what loops do with them would pass in silence."""
+def unchanged_weights(layers: list[Layer], parameters: Iterable[nn.Parameter]) -> Iterator[None]:
+    """Check that a training loop leaves the modules' weights unchanged, which the parametrizations replace.
 
-    def refuse(*_: object) -> None:
+    Loading a state dict and changing a weight raise an error. A gradient on a weight gives a warning, and so does a
+    loop that trains no parametrization.
+    """
+
+    def raise_error(*_: object) -> None:
         raise RuntimeError(
-            "load_state_dict() inside task(): the layers' own weights rest there, and nothing would be restored; "
-            "keep copies of the parameters that task() gives"
+            "load_state_dict() inside task(): the layers are parametrized there, and their weights are not used; keep "
+            "copies of the parameters that task() yields"
         )
 
     modules = [layer.module for layer in layers]
     gradients = [module.weight.grad for module in modules]
-    motions = [moving for layer in layers for moving in layer.moving]
-    within = {id(parameter) for moving in motions for parameter in moving.parameters()}
-    free = [(parameter, parameter.detach().clone()) for parameter in parameters if id(parameter) not in within]
-    hooks = [module._register_load_state_dict_pre_hook(refuse) for module in modules]
+    parametrizations = [one for layer in layers for one in layer.parametrizations]
+    in_layers = {id(parameter) for one in parametrizations for parameter in one.parameters()}
+    others = [(parameter, parameter.detach().clone()) for parameter in parameters if id(parameter) not in in_layers]
+    hooks = [module._register_load_state_dict_pre_hook(raise_error) for module in modules]
     try:
         yield
     finally:
@@ -116,22 +127,23 @@ def frozen_weights(layers: list[Layer], parameters: Iterable[nn.Parameter]) -> I
         layer.check_unchanged()
         if layer.module.weight.grad is not None and layer.module.weight.grad is not before:
             warnings.warn(
-                f"the weight of layer {layer.name!r} has been given a gradient, which has no effect: while a task "
-                "is learned it rests; penalize the parameters that task() gives",
+                f"the weight of layer {layer.name!r} has a gradient, which has no effect: the layer is parametrized "
+                "while a task is learned; penalize the parameters that task() yields",
                 stacklevel=4,
             )
-    stuck = not any(m.moved for m in motions) and any(p.numel() for m in motions for p in m.parameters())
-    if stuck:
-        others = any(not torch.equal(parameter, before) for parameter, before in free)
-        what = "biases, heads or norms have been trained, but no layer" if others else "nothing has been trained"
+    trainable = any(parameter.numel() for one in parametrizations for parameter in one.parameters())
+    if trainable and not any(one.changed for one in parametrizations):
+        others_changed = any(not torch.equal(parameter, before) for parameter, before in others)
+        what = "biases, heads or norms were trained, but no layer" if others_changed else "nothing was trained"
         warnings.warn(
-            f"{what}; in a loop of your own, give the optimizer what task() gives: one made before does not have it",
+            f"{what}; in a custom loop, give the optimizer the parameters that task() yields: an optimizer created "
+            "before does not have them",
             stacklevel=4,
         )
 
 
 def check_not_compiled(network: nn.Module) -> None:
-    """Compiled code does not notice that its layers are watched or set in motion: nothing would be protected."""
+    """Raise an error for compiled modules: compiled code ignores hooks and parametrizations of its layers."""
     for name, module in network.named_modules():
         parts = [*vars(module).values(), *(part for kind in type(module).__mro__[:-1] for part in vars(kind).values())]
         compiled = (
@@ -141,34 +153,37 @@ def check_not_compiled(network: nn.Module) -> None:
         )
         if getattr(module, "_compiled_call_impl", None) is not None or any(compiled):
             where = f"module {name!r}" if name else "the network"
-            raise ValueError(f"{where} is compiled, which keeps it from being protected: learn without torch.compile")
+            raise ValueError(f"{where} is compiled, and cannot be protected: learn without torch.compile")
 
 
 def check_single_use(
     layers: list[Layer], forward: Callable[[Tensor], Tensor], network: nn.Module, inputs: Tensor
 ) -> None:
-    """A layer in motion does without its module's weight: wherever else that is used, it would not be trained.
+    """Raise an error if a weight is used other than by calling its layer.
 
-    And what it is given is seen where the layer is called: if its forward is, nothing would be protected.
+    A parametrized layer does not use its module's weight: wherever else the network uses it, it would not be trained.
+    The inputs of a layer are recorded when the layer is called: if only its forward is, nothing would be protected.
     """
     network.eval()
-    with recorded_inputs(layers) as seen:
-        outputs = forward(inputs.clone())  # which the network may change in place
+    with recorded_inputs(layers) as recorded:
+        outputs = forward(inputs.clone())  # a copy: the network may change its inputs in place
     if not isinstance(outputs, Tensor):
-        raise ValueError(f"the network returns a {type(outputs).__name__}: let it return one tensor")
+        raise ValueError(f"the network returns a {type(outputs).__name__}: it must return one tensor")
     if not outputs.requires_grad:
         return
-    values = [[layer.module.weight, *(p for moving in layer.moving for p in moving.parameters())] for layer in layers]
+    values = [
+        [layer.module.weight, *(p for one in layer.parametrizations for p in one.parameters())] for layer in layers
+    ]
     gradients = iter(torch.autograd.grad(outputs.sum(), list(chain.from_iterable(values)), allow_unused=True))
-    for layer, (_, *moving) in zip(layers, values, strict=True):
-        elsewhere, here = next(gradients), [next(gradients) for _ in moving]
-        if not seen[layer.name] and any(gradient is not None for gradient in here):
+    for layer, (_, *parameters) in zip(layers, values, strict=True):
+        weight_gradient, parameter_gradients = next(gradients), [next(gradients) for _ in parameters]
+        if not recorded[layer.name] and any(gradient is not None for gradient in parameter_gradients):
             raise ValueError(
-                f"the forward of layer {layer.name!r} is called, not the layer: what it is given is not seen then, and "
-                "cannot be protected; in the network's code, call the layer itself"
+                f"the network calls the forward of layer {layer.name!r} instead of the layer: its inputs cannot be "
+                "recorded, and not be protected; call the layer itself"
             )
-        if elsewhere is not None:
+        if weight_gradient is not None:
             raise ValueError(
-                f"the weight of layer {layer.name!r} is used outside of the layer's own forward, where it cannot "
-                "be protected; call the layer itself, or name it in per_task= to give each task its own copy"
+                f"the network uses the weight of layer {layer.name!r} outside of the layer, where it cannot be "
+                "protected; call the layer itself, or name it in per_task= to give each task a separate copy"
             )

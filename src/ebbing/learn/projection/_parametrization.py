@@ -1,133 +1,81 @@
-"""How one layer moves while a task is learned, in coordinates in which projecting is freezing.
+"""The parametrization of one layer during a task, in coordinates in which gradient projection freezes columns.
 
 Notation, per layer: W (out, d) the weights all tasks share; M (d, m) an orthonormal basis of the protected input
 directions; S_j = columns of M that task j uses; G the gradient of the loss with respect to the layer's weights.
 
 **Gradient projection** (GPM) replaces G by G (I - M M'). Complete M to an orthogonal matrix U = [M, N]. In coordinates
-W U the projected step moves the columns of N and leaves those of M alone: projecting is freezing, for any optimizer.
+W U the projected step changes the columns of N and leaves those of M alone. So the layer is reparametrized: W N is the
+trained parameter, W M is frozen, no gradient is ever projected, and protection holds for any optimizer.
 
-**Scaled projection** (TRGP) trains besides, for each trusted old task j, a matrix Q_j that starts at I:
+**Scaled projection** (TRGP) also trains, for each trusted old task j, a matrix Q_j that starts at I:
 
     W_eff = W + sum_j lambda_j W S_j (Q_j - I) S_j'                                                             (1)
 
-The gradient of Q_j is lambda_j (W S_j)' G S_j, where W S_j stays as it is, since S_j is protected. So a step of plain
-gradient descent on Q_j moves W_eff itself by
+The gradient of Q_j is lambda_j (W S_j)' G S_j, where W S_j is constant during the task, since S_j is protected. So a
+step of plain gradient descent on Q_j changes W_eff itself by
 
     - rate * lambda_j^2 K_j G S_j S_j',    K_j = W S_j S_j' W'   (out, out), fixed during the task,                (2)
 
 and Q_j need not exist: TRGP is gradient descent on W_eff U whose gradient is, column by column, G in the free columns,
-sum_j lambda_j^2 K_j G in the columns of trusted subspaces, and 0 in the other protected ones. A step costs what a plain
-one does and a change of coordinates. Equal to (1) to rounding for gradient descent with or without momentum (both are
-linear in the gradients), which `leaking.ExplicitScaling` is there to show; with Adam, say, the two are different methods, and
-both protect. After the task, what has moved in the columns of M belongs to the task alone, and the shared W takes the
-rest.
+sum_j lambda_j^2 K_j G in the columns of trusted subspaces, and 0 in the other protected ones. A step costs a plain step
+and a change of coordinates. It equals (1) up to rounding for gradient descent with or without momentum (both are linear
+in the gradients), as tests show with `_authors_variant.ExplicitScaling`. With Adam, for example, the two are different
+methods, and both protect. After the task, the change in the columns of M is the task-specific update, and the shared W
+takes the rest.
 
-**Freely** (`TrgpFree`): the same with I in the place of the gains: in trusted columns the gradient is G itself. As no
-gain depends on where they are, these columns may begin anywhere, for example where an old task has them (`start_at`).
+**Free updates** (`TrgpFree`) replace the gradient scaling by I: in trusted columns the gradient is G itself. As no
+scaling depends on their values, these columns may start anywhere, for example at an old task's values (`start_from`).
 
-For subspaces that are not wholly protected, as in the authors' code, see `leaking`.
+For subspaces with unprotected directions, as in the authors' code, see `_authors_variant`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from functools import reduce, wraps
+from collections.abc import Sequence
+from functools import reduce
 from itertools import groupby
 from typing import Any, Literal, cast
 
 import torch
 from torch import Tensor, nn
 
-Parametrization = Literal["scaled", "free", "authors"]
-"""How trusted directions are trained: as in (2), freely, or as in (2) where some of them are not protected."""
+from ebbing.learn.projection._autograd import differentiable_gradients, no_autocast_backward, scale_gradient
+from ebbing.learn.projection._task_updates import TaskUpdate, TrustedTask
 
-MOST_TRUSTED = 60
-"""Tasks that can be trusted at once: which of them use a column is written into the bits of one number."""
+ParametrizationKind = Literal["scaled", "free", "authors"]
+"""How trusted directions are trained: scaled as in (2), freely, or scaled with unprotected directions."""
 
-
-@dataclass(frozen=True, eq=False)
-class Subspace:
-    """Input directions of a task: columns of the layer's basis and, if not all are protected, others."""
-
-    columns: Tensor  # (k,)
-    others: Tensor  # (d, e)
-
-    @property
-    def rank(self) -> int:
-        """Number of directions."""
-        return len(self.columns) + self.others.shape[1]
-
-
-@dataclass(frozen=True, eq=False)
-class TrustedTask:
-    """An old task whose subspace the new one may scale, with its weight lambda."""
-
-    task: int
-    subspace: Subspace
-    weight: float
-
-
-@dataclass(frozen=True, eq=False)
-class UnprotectedScaling:
-    """What a task keeps of a trusted subspace that is not wholly protected (see `leaking`)."""
-
-    trusted: TrustedTask
-    rows: Tensor  # (r, out) what is added to W' in the directions of the subspace
-    mix: Tensor  # (e, r) and how much of (W O)', as W is now, for the e directions O that are not protected
-
-
-@dataclass(frozen=True, eq=False)
-class TaskUpdate:
-    """What a task keeps for itself of a layer: rows to be added to W' in some columns of the basis."""
-
-    columns: Tensor  # (k,)
-    rows: Tensor  # (k, out)
-    scalings: tuple[UnprotectedScaling, ...] = field(default=())
-
-    def apply(self, weight: Tensor, basis: Tensor) -> Tensor:
-        """W_eff of the task, from the shared W (out, d)."""
-        total = weight + (basis[:, self.columns] @ self.rows).T
-        for scaling in self.scalings:
-            subspace, factor = scaling.trusted.subspace, scaling.trusted.weight
-            S = torch.cat([basis[:, subspace.columns], subspace.others], dim=1)
-            rows = scaling.rows + factor * scaling.mix.T @ (weight @ subspace.others).T
-            total += (S @ rows).T
-        return total
-
-
-def no_autocast(like: Tensor) -> torch.autocast:
-    """A context without mixed precision, in which coordinates are computed."""
-    return torch.autocast(like.device.type, enabled=False)
-
-
-def no_autocast_backward(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """A backward function without mixed precision, which is still on if the loss's backward() is called inside it."""
-
-    @wraps(backward)
-    def exact_backward(ctx: Any, *gradients: Tensor) -> Any:
-        if not torch.is_autocast_enabled(gradients[0].device.type):
-            return backward(ctx, *gradients)
-        with no_autocast(gradients[0]):
-            return backward(ctx, *gradients)
-
-    return exact_backward
+MAX_TRUSTED = 60
+"""The largest number of tasks that can be trusted at once: a 64-bit integer encodes which of them use a column."""
 
 
 def orthogonal_complement(basis: Tensor) -> Tensor:
-    """An orthonormal basis N of what is orthogonal to the columns of M."""
+    """Return an orthonormal basis N (d, d - m) of the orthogonal complement of the columns of M (d, m)."""
     return torch.linalg.qr(basis.double(), mode="complete").Q[:, basis.shape[1] :].to(basis.dtype)
 
 
 def rotated_rows(weight: Tensor, rotation: Tensor | None) -> Tensor:
-    """(W U)' (d, out), in memory of its own."""
+    """Return a copy of (W U)' (d, out); without a rotation, of W'."""
     return weight.T.clone(memory_format=torch.contiguous_format) if rotation is None else rotation.T @ weight.T
 
 
 class RotatedWeight:
-    """A layer in motion: frozen rows and trained rows of (W U)', and the gains of the trained ones' gradient.
+    """The reparametrized weight of a layer: frozen and trained rows of (W U)', with a scaled gradient for the latter.
 
-    scaled: whether there are gains; without, trusted rows move as the free ones do.
+    Args:
+        weight: The shared weight W. Shape (out, d).
+        basis: The basis M of the protected directions. Shape (d, m).
+        trusted: The trusted tasks; rows of (W U)' in their subspaces are trained, too.
+        scaled: Whether the gradient of trusted rows is scaled as in (2). Otherwise they are trained freely.
+
+    Attributes:
+        columns: The numbers of the trusted columns of M, in the order of the trained rows. Shape (k,).
+        frozen_count: The number of frozen rows, m - k.
+        rotation: U, with the frozen columns of M first, then the trusted ones, then N. Shape (d, d); None if m = 0.
+        frozen: The frozen rows of (W U)'. Shape (m - k, out).
+        active: The trained rows of (W U)', trusted ones first. Shape (d - m + k, out).
+        gradient_scaling: The scaling of the trusted rows' gradient, if any.
+        weight: The shared weight before the task. Shape (out, d).
     """
 
     def __init__(self, weight: Tensor, basis: Tensor, trusted: list[TrustedTask], *, scaled: bool = True) -> None:
@@ -135,178 +83,166 @@ class RotatedWeight:
         patterns = torch.zeros(m, dtype=torch.long, device=weight.device)  # bit j: in the subspace of trusted task j
         for bit, task in enumerate(trusted):
             patterns[task.subspace.columns] += 1 << bit
-        order = patterns.argsort(stable=True)  # frozen columns first; columns of equal gain side by side
+        order = patterns.argsort(stable=True)  # frozen columns first; columns with equal scaling are adjacent
         self.columns = order[patterns[order] > 0]
         self.frozen_count = m - len(self.columns)
-        self.rotation = (
-            None if m == 0 else torch.cat([basis[:, order], orthogonal_complement(basis)], dim=1)
-        )  # U (d, d)
+        self.rotation = None if m == 0 else torch.cat([basis[:, order], orthogonal_complement(basis)], dim=1)
         rows = rotated_rows(weight, self.rotation)  # (d, out)
-        self.rows, self.frozen = rows, rows[: self.frozen_count]
-        self.active = nn.Parameter(rows[self.frozen_count :])  # in the same memory, so that one product does for both
-        self.address = self.active.data_ptr()
-        self.start = self.active.detach().clone()  # of the weights that all share
-        self.begun = self.start  # of those that the task began with
+        self._rows, self.frozen = rows, rows[: self.frozen_count]
+        self.active = nn.Parameter(rows[self.frozen_count :])  # shares memory with _rows: one product covers both
+        self._active_address = self.active.data_ptr()
+        self._shared_active = self.active.detach().clone()  # the active rows of the shared weight
+        self._initial_active = self._shared_active  # the active rows at the start of the task
         trusted_patterns = patterns[order][self.frozen_count :].tolist()
         runs = [(pattern, len(list(run))) for pattern, run in groupby(trusted_patterns)]
         tasks_of = [tuple(bit for bit in range(len(trusted)) if pattern >> bit & 1) for pattern, _ in runs]
-        trusted_sizes, own = [size for _, size in runs], len(trusted_patterns)
-        weights = [task.weight for task in trusted]
-        self.gains = GradientScaling(self.start[:own], trusted_sizes, tasks_of, weights) if own and scaled else None
-        # The rows of each block; the last block has no gain.
-        self.sizes = [*trusted_sizes, len(self.active) - own] if scaled else [len(self.active)]
+        trusted_sizes, k = [size for _, size in runs], len(trusted_patterns)
+        self.gradient_scaling = None
+        if k and scaled:
+            weights = [task.weight for task in trusted]
+            self.gradient_scaling = GradientScaling(self._shared_active[:k], trusted_sizes, tasks_of, weights)
+        # The number of rows of each block of equal scaling; the last block, of free rows, is not scaled.
+        self.block_sizes = [*trusted_sizes, len(self.active) - k] if scaled else [len(self.active)]
         self.weight = weight
-        # What is frozen, in the original coordinates: the effective weights are this and the active part. (d, out)
-        self.still = None if self.rotation is None else self.rotation[:, : self.frozen_count] @ self.frozen
+        # The frozen part in the original coordinates, (d, out): the effective weight is this plus the active part.
+        self._frozen_part = None if self.rotation is None else self.rotation[:, : self.frozen_count] @ self.frozen
 
-    def whole(self) -> Tensor:
-        """Frozen and trained rows (d, out), also if somebody has given the parameter other memory."""
-        if self.active.data_ptr() == self.address:
-            return self.rows
+    def all_rows(self) -> Tensor:
+        """Return the frozen and the trained rows (d, out), even if `active.data` was replaced by another tensor."""
+        if self.active.data_ptr() == self._active_address:
+            return self._rows
         return torch.cat([self.frozen, self.active.detach()])
 
     def parameters(self) -> list[nn.Parameter]:
-        """What is trained."""
+        """Return the parameters to train."""
         return [self.active]
 
     @property
-    def moved(self) -> bool:
-        """Whether training has changed anything."""
-        return not torch.equal(self.active, self.begun)
+    def changed(self) -> bool:
+        """Whether training has changed any parameter."""
+        return not torch.equal(self.active, self._initial_active)
 
-    def start_at(self, kept: TaskUpdate | None) -> None:
-        """Begin trusted columns where an old task, if any, has them, instead of where all share them."""
-        if kept is None:
+    def start_from(self, update: TaskUpdate | None) -> None:
+        """Start the trusted columns at the values of an old task, from its update, instead of the shared values."""
+        if update is None:
             return
-        place = self.columns.new_full((self.frozen_count + len(self.columns),), -1)  # of columns among the active rows
-        place[self.columns] = torch.arange(len(self.columns), device=place.device)
-        found = place[kept.columns]
+        m = self.frozen_count + len(self.columns)
+        row_of_column = self.columns.new_full((m,), -1)  # the active row of each column of M; -1: frozen
+        row_of_column[self.columns] = torch.arange(len(self.columns), device=row_of_column.device)
+        found = row_of_column[update.columns]
         with torch.no_grad():
-            self.active[found[found >= 0]] += kept.rows[found >= 0]
-        self.begun = self.active.detach().clone()
+            self.active[found[found >= 0]] += update.rows[found >= 0]
+        self._initial_active = self.active.detach().clone()
 
-    def linear(self, inputs: Tensor, turned: Tensor | None = None) -> Tensor:
-        """W_eff x for rows of inputs (rows, d): the cheaper way when there are fewer rows than outputs.
+    def linear(self, inputs: Tensor, rotated: Tensor | None = None) -> Tensor:
+        """Return W_eff x for inputs (rows, d): cheaper than `effective_weight` for fewer rows than outputs.
 
-        turned: the same in the coordinates U, where they are known and the inputs need no gradient.
+        `rotated` is the same inputs times U, if already computed; then the inputs must require no gradient.
         """
-        known = inputs if self.rotation is None else turned
-        return _RotatedLinear.apply(inputs, known, self.active, self)  # pyright: ignore[reportReturnType]
+        rotated = inputs if self.rotation is None else rotated
+        return _RotatedLinear.apply(inputs, rotated, self.active, self)  # pyright: ignore[reportReturnType]
 
-    def effective(self) -> Tensor:
-        """W_eff (out, d), to be differentiated."""
-        active = scale_gradient(self.active, self._gain) if self.gains else self.active
-        if self.rotation is None or self.still is None:
+    def effective_weight(self) -> Tensor:
+        """Return W_eff (out, d), differentiable, with the scaled gradient."""
+        active = scale_gradient(self.active, self._scale_active_gradient) if self.gradient_scaling else self.active
+        if self.rotation is None or self._frozen_part is None:
             return active.T
-        return torch.addmm(self.still, self.rotation[:, self.frozen_count :], active).T
+        return torch.addmm(self._frozen_part, self.rotation[:, self.frozen_count :], active).T
 
-    def _gain(self, gradient: Tensor) -> Tensor:
-        assert self.gains is not None
-        *trusted, free = gradient.split(self.sizes)
-        return torch.cat([*self.gains.of_rows(trusted), free])
+    def _scale_active_gradient(self, gradient: Tensor) -> Tensor:
+        assert self.gradient_scaling is not None
+        *trusted, free = gradient.split(self.block_sizes)
+        return torch.cat([*self.gradient_scaling.scale_rows(trusted), free])
 
     def finish(self) -> tuple[Tensor, TaskUpdate]:
-        """The shared weights after the task (out, d), and what the task keeps for itself."""
-        own = len(self.columns)
-        moved = self.active.detach() - self.start
-        change = TaskUpdate(self.columns.clone(), moved[:own].clone())
+        """Return the shared weight after the task (out, d), and the task-specific update."""
+        k = len(self.columns)
+        change = self.active.detach() - self._shared_active
+        update = TaskUpdate(self.columns.clone(), change[:k].clone())
         if self.rotation is None:
-            return self.active.detach().T.clone(memory_format=torch.contiguous_format), change
-        free = self.rotation[:, self.frozen_count + own :]
-        return self.weight + (free @ moved[own:]).T, change
+            return self.active.detach().T.clone(memory_format=torch.contiguous_format), update
+        free = self.rotation[:, self.frozen_count + k :]
+        return self.weight + (free @ change[k:]).T, update
 
 
 class GradientScaling:
-    """What the gradient of each block of trusted rows is multiplied by: sum_j lambda_j^2 K_j over its tasks j.
+    """The matrices that multiply the gradient of each block of trusted rows: sum_j lambda_j^2 K_j over its tasks j.
 
     The rows of (W S_j)' are blocks of the rows F of (W U)', so K_j is a sum of F_b' F_b over the blocks b of task j,
-    and block a's gradient is multiplied by sum_b c_ab F_b' F_b, c_ab = sum of lambda_j^2 over the tasks of both. Kept
-    as matrices (out, out) or, where that is cheaper, as the factors F_b, which all blocks share.
+    and block a's gradient is multiplied by sum_b c_ab F_b' F_b, c_ab = sum of lambda_j^2 over the tasks of both. The
+    matrices are stored densely (out, out) or, where that is cheaper, as the factors F_b, which all blocks share.
+
+    Args:
+        rows: The trusted rows F of (W U)'. Shape (k, out).
+        sizes: The number of rows of each block.
+        tasks_of: For each block, the indices of the trusted tasks whose subspaces contain it.
+        weights: The weight lambda_j of each trusted task.
     """
 
     def __init__(self, rows: Tensor, sizes: list[int], tasks_of: list[tuple[int, ...]], weights: list[float]) -> None:
         self.factors = rows.split(sizes)  # (size, out) each
-        self.shares = [
+        self.coefficients = [
             [sum(weights[j] ** 2 for j in of_a if j in of_b) for of_b in tasks_of] for of_a in tasks_of
         ]  # c_ab
-        self.dense: list[Tensor] | None = None
+        self.matrices: list[Tensor] | None = None
         if len(tasks_of) * rows.shape[1] < 2 * len(rows):
             squares = [factor.T @ factor for factor in self.factors]
-            self.dense = [_combined(shares, squares) for shares in self.shares]
+            self.matrices = [_weighted_sum(c_a, squares) for c_a in self.coefficients]
 
-    def of_outputs(self, gradient: Tensor) -> list[Tensor]:
-        """The gradient at the outputs (rows, out), as it counts for each block."""
-        if self.dense is not None:
-            return [gradient @ matrix for matrix in self.dense]
+    def scale_outputs(self, gradient: Tensor) -> list[Tensor]:
+        """Return the gradient with respect to the outputs (rows, out), scaled for each block."""
+        if self.matrices is not None:
+            return [gradient @ matrix for matrix in self.matrices]
         parts = [(gradient @ factor.T) @ factor for factor in self.factors]
-        return [_combined(shares, parts) for shares in self.shares]
+        return [_weighted_sum(c_a, parts) for c_a in self.coefficients]
 
-    def of_rows(self, gradients: Sequence[Tensor]) -> list[Tensor]:
-        """The gradients of the blocks themselves (size, out)."""
-        if self.dense is not None:
-            return [gradient @ matrix for gradient, matrix in zip(gradients, self.dense, strict=True)]
-        found = []
-        for gradient, shares in zip(gradients, self.shares, strict=True):
-            found.append(_combined(shares, [(gradient @ factor.T) @ factor for factor in self.factors]))
-        return found
+    def scale_rows(self, gradients: Sequence[Tensor]) -> list[Tensor]:
+        """Return the scaled gradient of each block, from the plain gradients (size, out)."""
+        if self.matrices is not None:
+            return [gradient @ matrix for gradient, matrix in zip(gradients, self.matrices, strict=True)]
+        scaled = []
+        for gradient, c_a in zip(gradients, self.coefficients, strict=True):
+            scaled.append(_weighted_sum(c_a, [(gradient @ factor.T) @ factor for factor in self.factors]))
+        return scaled
 
 
-def _combined(shares: list[float], parts: Sequence[Tensor]) -> Tensor:
-    """sum_b share_b part_b, of which one at least is not 0."""
-    scaled = (share * part for share, part in zip(shares, parts, strict=True) if share)
+def _weighted_sum(coefficients: list[float], parts: Sequence[Tensor]) -> Tensor:
+    """Return sum_b c_b part_b; at least one coefficient is not 0."""
+    scaled = (c * part for c, part in zip(coefficients, parts, strict=True) if c)
     return reduce(torch.Tensor.add_, scaled)
 
 
 class _RotatedLinear(torch.autograd.Function):
-    """x U W~': outputs from inputs, and the gained gradient of the active rows without ever forming the plain one."""
+    """Outputs x U (W_eff U)', and the scaled gradient of the active rows without ever forming the plain one."""
 
     @staticmethod
-    def forward(ctx: Any, inputs: Tensor, turned: Tensor | None, active: Tensor, moving: RotatedWeight) -> Tensor:
-        rotated = turned if turned is not None else inputs @ cast(Tensor, moving.rotation)
+    def forward(
+        ctx: Any, inputs: Tensor, rotated: Tensor | None, active: Tensor, parametrization: RotatedWeight
+    ) -> Tensor:
+        rotated = rotated if rotated is not None else inputs @ cast(Tensor, parametrization.rotation)
         ctx.save_for_backward(inputs, rotated, active)
-        ctx.moving = moving
-        return rotated @ moving.whole()
+        ctx.parametrization = parametrization
+        return rotated @ parametrization.all_rows()
 
     @staticmethod
     @no_autocast_backward
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, Tensor | None, None]:
         (g,) = gradients  # (rows, out)
         inputs, rotated, active = ctx.saved_tensors
-        moving: RotatedWeight = ctx.moving
-        if torch.is_grad_enabled():  # to be differentiated once more
-            to_inputs, to_active = differentiable_gradients(inputs @ moving.effective().T, [inputs, moving.active], g)
+        parametrization: RotatedWeight = ctx.parametrization
+        if torch.is_grad_enabled():  # a gradient of this gradient is wanted
+            outputs = inputs @ parametrization.effective_weight().T
+            to_inputs, to_active = differentiable_gradients(outputs, [inputs, parametrization.active], g)
             return to_inputs, None, to_active, None
         to_active = torch.empty_like(active)
-        sources = [*moving.gains.of_outputs(g), g] if moving.gains else [g]
-        _, *parts = rotated.T.split([moving.frozen_count, *moving.sizes])
-        for x, source, result in zip(parts, sources, to_active.split(moving.sizes), strict=True):
+        scaling = parametrization.gradient_scaling
+        sources = [*scaling.scale_outputs(g), g] if scaling else [g]
+        _, *parts = rotated.T.split([parametrization.frozen_count, *parametrization.block_sizes])
+        for x, source, result in zip(parts, sources, to_active.split(parametrization.block_sizes), strict=True):
             torch.mm(x, source, out=result)
         to_inputs = None
         if ctx.needs_input_grad[0]:
-            to_inputs = g @ moving.whole().T
-            if moving.rotation is not None:
-                to_inputs = to_inputs @ moving.rotation.T
+            to_inputs = g @ parametrization.all_rows().T
+            if parametrization.rotation is not None:
+                to_inputs = to_inputs @ parametrization.rotation.T
         return to_inputs, None, to_active, None
-
-
-def differentiable_gradients(outputs: Tensor, of: Sequence[Tensor], gradient: Tensor) -> list[Tensor | None]:
-    """Gradients that can be differentiated themselves, from outputs computed by operations that can."""
-    found = iter(torch.autograd.grad(outputs, [one for one in of if one.requires_grad], gradient, create_graph=True))
-    return [next(found) if one.requires_grad else None for one in of]
-
-
-def scale_gradient(values: Tensor, gain: Callable[[Tensor], Tensor]) -> Tensor:
-    """The values as they are; their gradient as `gain` makes it."""
-    return _ScaledGradient.apply(values, gain)  # pyright: ignore[reportReturnType]
-
-
-class _ScaledGradient(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, values: Tensor, gain: Callable[[Tensor], Tensor]) -> Tensor:
-        ctx.gain = gain
-        return values.view_as(values)
-
-    @staticmethod
-    @no_autocast_backward
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None]:
-        return ctx.gain(gradients[0]), None

@@ -1,4 +1,4 @@
-"""A network that learns tasks one after another by gradient projection, and answers for each of them afterwards.
+"""The learner of gradient projection: a network that learns tasks one after another and protects the old ones.
 
     learner = Trgp().start(network)
     learner.learn("cats", (inputs, labels))        # or any DataLoader
@@ -6,8 +6,8 @@
     learner.accuracy("cats", test_loader)
     learner.save("learner.safetensors")
 
-Each task keeps a little for itself (changes in protected directions, biases, normalizations, the modules named in
-per_task=), so a task's name is needed whenever the network is to answer.
+Each task has a few task-specific values (weight updates in protected directions, biases, norms, the modules named in
+per_task=), so every question to the learner names the task.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ from typing import Any, cast, get_args
 import torch
 from torch import Tensor, nn
 
-from ebbing.learn.projection._activations import PASS_SIZE, Loss, layer_inputs, weight_gradients
+from ebbing.learn._stored_names import stored_kind
+from ebbing.learn.projection._activations import FORWARD_BATCH_SIZE, Loss, layer_inputs, weight_gradients
+from ebbing.learn.projection._authors_variant import AuthorsDeviation
+from ebbing.learn.projection._autograd import no_autocast
+from ebbing.learn.projection._blocks import Block
 from ebbing.learn.projection._integrity import (
     Fingerprint,
     check_not_compiled,
@@ -28,15 +32,15 @@ from ebbing.learn.projection._integrity import (
     check_same_parameters,
     check_single_use,
     fingerprint,
-    frozen_weights,
     no_fast_path,
     parameter_signatures,
+    unchanged_weights,
     warn_if_changed,
 )
 from ebbing.learn.projection._layer_discovery import discover_layers
-from ebbing.learn.projection._layers import Block, RotatedBatch, frozen_statistics
-from ebbing.learn.projection._parametrization import TrustedTask, no_autocast
-from ebbing.learn.projection.method import Departure, ProjectionMethod
+from ebbing.learn.projection._layers import Layer, RotatedBatch, frozen_modules
+from ebbing.learn.projection._rules import ProjectionRules
+from ebbing.learn.projection._trust_region import TrustRegion, empty_trust_region, select_trust_region
 from ebbing.learn.tasks.base import TaskData
 from ebbing.learn.training._buffers import buffer_shapes, check_buffer_shapes, snapshot_buffers
 from ebbing.learn.training._network_checks import check_not_inference_mode
@@ -56,24 +60,43 @@ from ebbing.learn.training.batches import (
 from ebbing.learn.training.schedule import task_loss
 
 
-class Learner(BaseLearner):
-    """The network, what it has learned, and what it must not forget."""
+class ProjectionLearner(BaseLearner):
+    """A network that learns tasks by gradient projection; `ProjectionMethod.start` creates it.
 
-    def __init__(self, network: nn.Module, method: ProjectionMethod) -> None:
+    Args:
+        network: The network. It is trained in place.
+        method: The method, a `ProjectionMethod`, with its settings.
+
+    Attributes:
+        method: The method, with its settings.
+        layers: The protected layers, in the order of the network.
+        trusted: For every learned task, by layer, the names of the old tasks that it trusts.
+
+    Raises:
+        ValueError: If the network has a part that can be neither protected nor copied for each task, or if a setting
+            by layer does not have one value per layer.
+    """
+
+    method: ProjectionRules
+    layers: list[Layer]
+    trusted: list[dict[str, list[str]]]
+
+    def __init__(self, network: nn.Module, method: ProjectionRules) -> None:
         super().__init__(network, method.schedule)
         self.method = method
         check_not_compiled(network)
-        self.layers, self._norms, self._owned, biases = discover_layers(network, method.per_task)
+        self.layers, self._norms, self._per_task, biases = discover_layers(network, method.per_task)
         check_precision(self.layers)
-        # Whatever else moves (running statistics of a module of one's own, say) is each task's own, too.
-        elsewhere = {*self._owned, *self._norms, *dict(network.named_parameters())}
-        buffers = [name for name, _ in network.named_buffers() if name not in elsewhere]
-        self._fresh = self._copied(self._owned + buffers)
-        self._at_start = parameter_signatures(network)
-        self._left: Fingerprint | None = None  # of the layers' weights after the latest task
-        self._own_names = self._owned + biases + buffers + (self._norms if method.norms == "per_task" else [])
-        self._own: list[dict[str, Tensor]] = []
-        self.trusted: list[dict[str, list[str]]] = []  # for every task learned, by layer: the old tasks it trusts
+        # Buffers outside of norms, such as running statistics of a custom module, are task-specific, too.
+        handled = {*self._per_task, *self._norms, *dict(network.named_parameters())}
+        buffers = [name for name, _ in network.named_buffers() if name not in handled]
+        self._initial_values = self._copy_values(self._per_task + buffers)
+        self._signatures = parameter_signatures(network)
+        self._fingerprint: Fingerprint | None = None  # of the layers' weights after the latest task
+        task_specific_norms = self._norms if method.norms == "per_task" else []
+        self._task_specific = self._per_task + biases + buffers + task_specific_norms  # names
+        self._task_values: list[dict[str, Tensor]] = []  # for every learned task, by name
+        self.trusted = []
         for setting, values in (("num_examples", method.num_examples), ("threshold", method.threshold.share)):
             if isinstance(values, tuple) and len(values) != len(self.layers):
                 names = ", ".join(layer.name for layer in self.layers)
@@ -81,7 +104,7 @@ class Learner(BaseLearner):
 
     @property
     def protected(self) -> dict[str, float]:
-        """By layer, the share of its input directions in which weights no longer move for all tasks."""
+        """By layer, the share of its input directions that are protected."""
         return {
             layer.name: sum(block.basis.shape[1] / len(block.basis) for block in layer.blocks) / len(layer.blocks)
             for layer in self.layers
@@ -89,254 +112,258 @@ class Learner(BaseLearner):
 
     # Learning
 
-    def _learning(self, task: str, data: Data, random: torch.Generator) -> AbstractContextManager[TrainableParameters]:
-        return self.task(task, draw_examples(data, max(self._num_examples()), random))
+    def _task_context(
+        self, task: str, data: Data, generator: torch.Generator
+    ) -> AbstractContextManager[TrainableParameters]:
+        return self.task(task, draw_examples(data, max(self._num_examples()), generator))
 
-    def _batches(self, data: Data, random: torch.Generator | None) -> Callable[[], Iterable[Pair]]:
-        """The batches of an epoch. Where the first layer is linear, it is told what it would make of each of them.
+    def _batches(self, data: Data, generator: torch.Generator | None) -> Callable[[], Iterable[Pair]]:
+        """Return a function that yields the batches of an epoch, rotated in advance where the first layer is linear.
 
-        Turning every input once per task instead of once per epoch saves up to half of a step on small networks.
+        Rotating every input once per task instead of once per epoch saves up to half of a step on small networks.
         """
         layer, size = self.layers[0], self.schedule.batch_size
-        plain = super()._batches(data, random)
-        rotation = layer.moving[0].rotation
+        plain_batches = super()._batches(data, generator)
+        rotation = layer.parametrizations[0].rotation
         if not isinstance(data, TaskData | tuple) or not isinstance(layer.module, nn.Linear) or rotation is None:
-            return plain
+            return plain_batches
         inputs, labels = training_pair(cast(TaskData | Pair, data))
         if inputs.ndim != 2 or inputs.shape[1] != len(rotation) or inputs.dtype != rotation.dtype:
-            return plain
+            return plain_batches
         check_labels(labels)
         with no_autocast(rotation):
-            turned = torch.cat([self._to_device(part) @ rotation for part in inputs.split(4096)])
+            rotated = torch.cat([self._to_device(part) @ rotation for part in inputs.split(4096)])
 
         def epoch() -> Iterator[Pair]:
-            for batch in shuffled_batches((inputs, turned, labels), size, random):
-                given, coordinates, wanted = map(self._to_device, batch)
-                layer.known = RotatedBatch(given, coordinates, given._version)
-                yield given, wanted
+            for batch in shuffled_batches((inputs, rotated, labels), size, generator):
+                batch_inputs, batch_rotated, batch_labels = map(self._to_device, batch)
+                layer.rotated_batch = RotatedBatch(batch_inputs, batch_rotated, batch_inputs._version)
+                yield batch_inputs, batch_labels
 
         return epoch
 
     @contextmanager
     def task(self, task: str, examples: Pair, loss: Loss = task_loss) -> Iterator[TrainableParameters]:
-        """Learn a task by your own loop: inside the context the network moves only as it may.
+        """Open a context for learning a task by a custom loop; inside, old tasks are protected.
 
-        Yields what is to be trained, by any optimizer. At the end the task is remembered, by what its examples show
-        (inputs and labels; if there are more than `num_examples`, as many of them by chance). If the context is left by an
-        exception, everything is as it was before.
-        loss: a mean over examples, of outputs and labels, whose gradient tells which old tasks are trusted.
+        At the end of the context the task is stored, and the directions that its examples use are protected. If an
+        exception leaves the context, everything is as it was before.
+
+        Args:
+            task: The name of the new task.
+            examples: Inputs and labels of the task. If there are more than `num_examples`, a random part is used.
+            loss: The mean loss of outputs and labels. Its gradient determines which old tasks are trusted.
+
+        Yields:
+            The parameters to train, by any optimizer.
+
+        Raises:
+            ValueError: If inputs are not finite, or if the network cannot be protected.
         """
         check_not_inference_mode()
         with self._lock, torch.enable_grad():
-            self._check_new(task)
+            self._check_new_task(task)
             self._restore_network()
             check_not_compiled(self.network)
-            check_same_parameters(self.network, self._at_start)
-            self._left = warn_if_changed(self.layers, self._left, stacklevel=5)
+            check_same_parameters(self.network, self._signatures)
+            self._fingerprint = warn_if_changed(self.layers, self._fingerprint, stacklevel=5)
             inputs, labels = (
                 self._to_device(part) for part in subsample(training_pair(examples), max(self._num_examples()))
             )
             if not inputs.isfinite().all():
-                raise ValueError(
-                    f"inputs of task {task!r} are not all finite: a NaN would spread into everything learned"
-                )
-            undo, shapes = self._undoing(), buffer_shapes(self.network)
+                raise ValueError(f"inputs of task {task!r} are not all finite: remove NaN and infinite values")
+            undo, shapes = self._snapshot(), buffer_shapes(self.network)
             if not self.tasks:  # weights may have been loaded since start()
-                self._fresh = self._copied(self._fresh)
-            words = "a task is being learned: leave the context of task() before anything else is asked"
+                self._initial_values = self._copy_values(self._initial_values)
+            reason = "a task is being learned: leave the context of task() first"
             try:
-                with self._occupied(words), preserved_modes(self.network), self._norms_frozen(), no_fast_path():
+                with self._reserved(reason), preserved_modes(self.network), self._frozen_norms(), no_fast_path():
                     self._pending_restore = undo
                     with no_autocast(self.layers[0].module.weight):
-                        parameters = self._started(inputs, labels, loss)
-                    with frozen_weights(self.layers, parameters), task_bound(self.network, len(self.tasks)):
+                        parameters = self._start_task(inputs, labels, loss)
+                    with unchanged_weights(self.layers, parameters), task_bound(self.network, len(self.tasks)):
                         self.network.train()
                         yield parameters
                 parameters.check_finite(task)
                 check_buffer_shapes(self.network, shapes)
                 with no_autocast(self.layers[0].module.weight), no_fast_path():
-                    self._finish(task, inputs)
+                    self._finish_task(task, inputs)
                 self._pending_restore = None
             except BaseException:
                 self._pending_restore = undo
                 self._restore_network()
                 raise
 
-    def _started(self, inputs: Tensor, labels: Tensor, loss: Loss) -> TrainableParameters:
-        """Set the network in motion."""
-        self._write({name: self._fresh[name] for name in self._owned})
+    def _start_task(self, inputs: Tensor, labels: Tensor, loss: Loss) -> TrainableParameters:
+        """Select the trusted tasks, parametrize every layer, and return the parameters to train."""
+        self._write_values({name: self._initial_values[name] for name in self._per_task})
         named: dict[str, nn.Parameter] = {}
-        trusted = self._trusted(inputs, labels, loss)
+        trust_region = self._select_trust_region(inputs, labels, loss)
         self.trusted.append(
             {
-                layer.name: [self.tasks[j] for j in sorted({one.task for block in chosen for one in block})]
-                for layer, chosen in zip(self.layers, trusted, strict=True)
+                layer.name: [self.tasks[j] for j in sorted({one.task for block in trusted for one in block})]
+                for layer, trusted in zip(self.layers, trust_region, strict=True)
             }
         )
-        for layer, chosen in zip(self.layers, trusted, strict=True):
-            started = layer.start(
-                chosen, self.method.parametrization, starts_from_latest=self.method.starts_from_latest
-            )
-            names = [""] if len(started) == 1 else [f".{i}" for i in range(len(started))]
-            named |= {f"{layer.name}.weight{name}": value for name, value in zip(names, started, strict=True)}
-        check_single_use(self.layers, bind_task(self.network, len(self.tasks)), self.network, inputs[:PASS_SIZE])
-        return TrainableParameters(named | self._free_parameters())
+        kind, starts_from_latest = self.method.parametrization, self.method.starts_from_latest
+        for layer, trusted in zip(self.layers, trust_region, strict=True):
+            parameters = layer.parametrize(trusted, kind, starts_from_latest=starts_from_latest)
+            suffixes = [""] if len(parameters) == 1 else [f".{i}" for i in range(len(parameters))]
+            named |= {f"{layer.name}.weight{suffix}": p for suffix, p in zip(suffixes, parameters, strict=True)}
+        forward = bind_task(self.network, len(self.tasks))
+        check_single_use(self.layers, forward, self.network, inputs[:FORWARD_BATCH_SIZE])
+        return TrainableParameters(named | self._other_parameters())
 
-    def _finish(self, task: str, inputs: Tensor) -> None:
-        """Leave motion, and remember the task."""
+    def _finish_task(self, task: str, inputs: Tensor) -> None:
+        """Remove the parametrizations, store the task-specific values, and protect the task."""
         for layer in self.layers:
             layer.finish()
-        own = self._copied(self._own_names)
-        # Of ten heads, say, a task changes one: the others need no copy.
-        changed = (n for n, v in own.items() if n not in self._fresh or not torch.equal(v, self._fresh[n]))
-        self._own.append({name: own[name] for name in changed})
+        values, initial = self._copy_values(self._task_specific), self._initial_values
+        # Of ten heads, for example, a task changes one: the others need no copy.
+        changed = (name for name, v in values.items() if name not in initial or not torch.equal(v, initial[name]))
+        self._task_values.append({name: values[name] for name in changed})
         self.tasks.append(task)
-        self._remember(inputs)
-        self._left = fingerprint(self.layers)
+        self._protect_latest(inputs)
+        self._fingerprint = fingerprint(self.layers)
 
-    def _undoing(self) -> Callable[[], None]:
-        """A function that makes everything as it is now."""
+    def _snapshot(self) -> Callable[[], None]:
+        """Return a function that restores everything to the current state."""
         parameters = dict(self.network.named_parameters())
-        values = self._copied(name for name in {*self._own_names, *self._norms} if name in parameters)
+        values = self._copy_values(name for name in {*self._task_specific, *self._norms} if name in parameters)
         restore_buffers = snapshot_buffers(self.network)
         weights = [[weight.clone() for weight in layer.weights] for layer in self.layers]
         bases = [[block.basis for block in layer.blocks] for layer in self.layers]
-        count, left = len(self.tasks), self._left
+        count, latest_fingerprint = len(self.tasks), self._fingerprint
 
         def undo() -> None:
-            for layer, parts, old in zip(self.layers, weights, bases, strict=True):
-                layer.stop()
-                layer.set_weights(parts)
-                for block, basis in zip(layer.blocks, old, strict=True):
+            for layer, layer_weights, layer_bases in zip(self.layers, weights, bases, strict=True):
+                layer.remove_parametrizations()
+                layer.set_weights(layer_weights)
+                for block, basis in zip(layer.blocks, layer_bases, strict=True):
                     block.basis = basis
-                    del block.subspaces[count:], block.changes[count:]
-            self._write(values)
+                    del block.subspaces[count:], block.updates[count:]
+            self._write_values(values)
             restore_buffers()
-            del self.tasks[count:], self._own[count:], self.trusted[count:]
-            self._left = left
+            del self.tasks[count:], self._task_values[count:], self.trusted[count:]
+            self._fingerprint = latest_fingerprint
 
         return undo
 
-    def _norms_frozen(self) -> AbstractContextManager[None]:
-        """After the first task frozen norms keep their running statistics, too."""
+    def _frozen_norms(self) -> AbstractContextManager[None]:
+        """Return a context that freezes norms, including running statistics, after the first task if so set."""
         frozen = self.method.norms == "frozen" and bool(self.tasks)
-        return frozen_statistics(self.network, {name.rpartition(".")[0] for name in self._norms} if frozen else ())
+        return frozen_modules(self.network, {name.rpartition(".")[0] for name in self._norms} if frozen else ())
 
-    def _free_parameters(self) -> dict[str, nn.Parameter]:
-        names = list(self._own_names)
+    def _other_parameters(self) -> dict[str, nn.Parameter]:
+        """Return the trained parameters besides the layers' weights: task-specific ones and, if trained, norms."""
+        names = list(self._task_specific)
         if self.method.norms == "shared" or (self.method.norms == "frozen" and not self.tasks):
             names += self._norms
         values = self._values()
         candidates = ((name, values[name]) for name in names)
         return {n: value for n, value in candidates if isinstance(value, nn.Parameter) and value.requires_grad}
 
-    def _trusted(self, inputs: Tensor, labels: Tensor, loss: Loss) -> list[list[list[TrustedTask]]]:
-        """For every layer and block, the old tasks to be scaled: those whose subspaces hold the new task's gradient."""
-        nobody: list[list[list[TrustedTask]]] = [[[] for _ in layer.blocks] for layer in self.layers]
-        if not self.tasks or not self.method.can_trust:
-            return nobody
+    def _select_trust_region(self, inputs: Tensor, labels: Tensor, loss: Loss) -> TrustRegion:
+        """Return, for every layer and block, the trusted tasks: those whose subspaces hold the new task's gradient."""
+        if not self.tasks or not self.method.uses_trust_region:
+            return empty_trust_region(self.layers)
         forward = bind_task(self.network, len(self.tasks))
         gradients = weight_gradients(self.network, forward, self.layers, (inputs, labels), loss)
-        trusted = []
-        for layer, gradient in zip(self.layers, gradients, strict=True):
-            parts = gradient.flatten(1).chunk(layer.groups)
-            trusted.append([self._trusted_by(part, block) for part, block in zip(parts, layer.blocks, strict=True)])
-        return nobody if self.method.departs("first layer decides") and not any(trusted[0]) else trusted
+        return select_trust_region(self.method, self.layers, gradients)
 
-    def _trusted_by(self, gradient: Tensor, block: Block) -> list[TrustedTask]:
-        inside = []
-        for subspace in block.subspaces:
-            parts = gradient @ block.basis[:, subspace.columns], gradient @ subspace.others
-            inside.append(float(torch.cat(parts, dim=1).norm()))
-        chosen = self.method.select_trusted(float(gradient.norm()), inside)
-        return [TrustedTask(j, block.subspaces[j], weight) for j, weight in sorted(chosen.items())]
-
-    def _remember(self, inputs: Tensor) -> None:
-        """Measure what the task just learned uses of every layer's inputs, and protect it."""
+    def _protect_latest(self, inputs: Tensor) -> None:
+        """Measure which input directions of every layer the latest task uses, and protect them."""
         task = len(self.tasks) - 1
-        with self._as(task, shared=self.method.departs("shared weights measured")), torch.no_grad():
-            seen = layer_inputs(self.network, bind_task(self.network, task), self.layers, inputs, self._num_examples())
+        with self._task_weights(task, shared=self.method.reproduces("shared weights measured")), torch.no_grad():
+            forward = bind_task(self.network, task)
+            recorded = layer_inputs(self.network, forward, self.layers, inputs, self._num_examples())
+        leave_out_strongest = self.method.reproduces("strongest unprotected")
         for number, layer in enumerate(self.layers):
-            for block, R in zip(layer.blocks, layer.representation(seen.pop(layer.name)), strict=True):
+            for block, R in zip(layer.blocks, layer.representation(recorded.pop(layer.name)), strict=True):
                 if not R.isfinite().all():
-                    raise FloatingPointError(f"inputs of layer {layer.name!r} are not all finite: nothing to go by")
-                growth = self.method.select_directions(number, task, block.basis, R)
-                block.protect(growth, leave_out_strongest=self.method.departs("strongest unprotected"))
+                    raise FloatingPointError(
+                        f"inputs of layer {layer.name!r} are not all finite in evaluation mode: check the layers before"
+                    )
+                update = self.method.select_directions(number, task, block.basis, R)
+                block.protect(update, leave_out_strongest=leave_out_strongest)
 
     def _num_examples(self) -> list[int]:
+        """Return the number of examples for each layer."""
         num_examples = self.method.num_examples
         return list(num_examples) if isinstance(num_examples, tuple) else [num_examples] * len(self.layers)
 
-    # Answering
+    # Evaluation
 
     def _check_weights(self) -> None:
         if self.tasks:
-            self._left = warn_if_changed(self.layers, self._left, stacklevel=4)
+            self._fingerprint = warn_if_changed(self.layers, self._fingerprint, stacklevel=4)
 
     @contextmanager
-    def _as(self, task: int | None, *, shared: bool = False) -> Iterator[None]:
-        """The network as it is for a task (None: one not learned yet); shared: but for its changes of the weights."""
+    def _task_weights(self, task: int | None, *, shared: bool = False) -> Iterator[None]:
+        """Put the weights of a task into the network; with `shared`, without its updates of the layers' weights."""
         weights = [[weight.clone() for weight in layer.weights] for layer in self.layers]
-        before = self._copied(self._own_names)
+        before = self._copy_values(self._task_specific)
 
-        def put_back() -> None:
-            for layer, parts in zip(self.layers, weights, strict=True):
-                layer.set_weights(parts)
-            self._write(before)
+        def restore() -> None:
+            for layer, layer_weights in zip(self.layers, weights, strict=True):
+                layer.set_weights(layer_weights)
+            self._write_values(before)
 
-        with preserved_modes(self.network), self._borrowed(put_back):
+        with preserved_modes(self.network), self._restored_after(restore):
             if task is not None:
-                self._write(self._fresh | self._own[task])
+                self._write_values(self._initial_values | self._task_values[task])
             if task is not None and not shared:
-                for layer, parts in zip(self.layers, weights, strict=True):
-                    together = zip(layer.blocks, parts, strict=True)
-                    layer.set_weights(block.effective(weight, task) for block, weight in together)
+                for layer, layer_weights in zip(self.layers, weights, strict=True):
+                    pairs = zip(layer.blocks, layer_weights, strict=True)
+                    layer.set_weights(block.effective_weight(weight, task) for block, weight in pairs)
             self.network.eval()
             yield
 
-    # Keeping
+    # Saving and loading: state keys ("fresh", "own", "layer") are those of the first files
 
-    def _kept(self) -> State:
-        state = {f"fresh.{name}": value for name, value in self._fresh.items()} | {"trusted": encode_json(self.trusted)}
-        for t, own in enumerate(self._own):
-            state |= {f"own.{t}.{name}": value for name, value in own.items()}
+    def _method_state(self) -> State:
+        state = {f"fresh.{name}": value for name, value in self._initial_values.items()}
+        state["trusted"] = encode_json(self.trusted)
+        for t, values in enumerate(self._task_values):
+            state |= {f"own.{t}.{name}": value for name, value in values.items()}
         for layer in self.layers:
             for b, block in enumerate(layer.blocks):
                 state |= {f"layer.{layer.name}.{b}.{name}": value for name, value in block.state().items()}
         return state
 
-    def _read_state(self, state: State, tasks: int) -> Callable[[], None]:
-        here = self._values()
-        fresh = {name: state[f"fresh.{name}"] for name in self._fresh}
-        own = [with_prefix(state, f"own.{t}.") for t in range(tasks)]
-        for values in own:
-            if missing := sorted({*self._own_names} - values.keys() - fresh.keys()):
-                raise ValueError(f"a task has no {missing[0]!r} of its own")
-        for name, value in chain(fresh.items(), *(values.items() for values in own)):
-            if name not in {*self._own_names, *fresh} or value.shape != here[name].shape:
-                raise ValueError(f"{name} of shape {tuple(value.shape)} is not each task's own here")
-        trusted = (
-            decode_json(state["trusted"]) if "trusted" in state else [{} for _ in range(tasks)]
-        )  # early ones have none
+    def _parse_method_state(self, state: State, tasks: int) -> Callable[[], None]:
+        current = self._values()
+        initial_values = {name: state[f"fresh.{name}"] for name in self._initial_values}
+        task_values = [with_prefix(state, f"own.{t}.") for t in range(tasks)]
+        for t, values in enumerate(task_values):
+            if missing := sorted({*self._task_specific} - values.keys() - initial_values.keys()):
+                raise ValueError(f"task {t} has no task-specific {missing[0]!r}")
+        for name, value in chain(initial_values.items(), *(values.items() for values in task_values)):
+            if name not in {*self._task_specific, *initial_values} or value.shape != current[name].shape:
+                raise ValueError(f"{name} of shape {tuple(value.shape)} is not task-specific in this network")
+        # Files of early versions do not store the trusted tasks.
+        trusted = decode_json(state["trusted"]) if "trusted" in state else [{} for _ in range(tasks)]
         blocks = []
         for layer in self.layers:
             states = [with_prefix(state, f"layer.{layer.name}.{b}.") for b in range(len(layer.blocks))]
             blocks.append([Block.from_state(part, tasks, layer.weights[0]) for part in states])
-        known = tuple(f"layer.{layer.name}.{b}." for layer in self.layers for b in range(len(layer.blocks)))
-        if others := sorted(name for name in with_prefix(state, "layer.") if not f"layer.{name}".startswith(known)):
-            raise ValueError(f"it protects more layers than there are here to be protected: {others[0]!r}")
+        prefixes = tuple(f"layer.{layer.name}.{b}." for layer in self.layers for b in range(len(layer.blocks)))
+        if unknown := sorted(name for name in with_prefix(state, "layer.") if not f"layer.{name}".startswith(prefixes)):
+            raise ValueError(f"it protects layers that this network does not have or train: {unknown[0]!r}")
 
         def apply() -> None:
-            self._fresh, self._own, self.trusted = fresh, own, trusted
+            self._initial_values, self._task_values, self.trusted = initial_values, task_values, trusted
             for layer, restored in zip(self.layers, blocks, strict=True):
                 layer.blocks = restored
-            self._left = fingerprint(self.layers)
+            self._fingerprint = fingerprint(self.layers)
 
         return apply
 
     def _describe(self) -> dict[str, Any]:
         method = self.method
-        departures = [departure for departure in get_args(Departure) if method.departs(departure)]
-        return {"kind": type(method).__name__, "per_task": list(method.per_task), "norms": method.norms} | {
-            "as_published": departures
+        return {
+            "kind": stored_kind(method),
+            "per_task": list(method.per_task),
+            "norms": method.norms,
+            "as_published": [name for name in get_args(AuthorsDeviation) if method.reproduces(name)],
         }

@@ -1,4 +1,4 @@
-"""What methods that protect old tasks by gradient projection have in common: their settings, and what they decide."""
+"""The base class of methods that protect old tasks by gradient projection: their settings, and what they select."""
 
 from __future__ import annotations
 
@@ -7,56 +7,34 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-from torch import Tensor
+from torch import Tensor, nn
 
-from ebbing._validate import count
+from ebbing._validate import check_count
 from ebbing.learn._stored_names import stored_settings
+from ebbing.learn.projection._authors_variant import AuthorsDeviation
 from ebbing.learn.projection._layer_discovery import check_per_task
-from ebbing.learn.projection._parametrization import Parametrization
+from ebbing.learn.projection._parametrization import ParametrizationKind
+from ebbing.learn.projection.learner import ProjectionLearner
 from ebbing.learn.projection.subspaces import BasisUpdate
+from ebbing.learn.projection.threshold import Threshold
 from ebbing.learn.training.schedule import Schedule, check_schedule
-
-Departure = Literal["strongest unprotected", "shared weights measured", "first layer decides"]
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """Share of the energy of a layer's inputs that is protected: by layer, and growing from task to task.
-
-    crossing: whether that share is reached after the first task, too. The authors' code leaves out the direction that
-    crosses the threshold there, and so do the published settings (departure 8 of docs/methods.md).
-
-    >>> Threshold((0.95, 0.99), growth=0.001).at(layer=1, task=3)
-    0.993
-    """
-
-    share: float | tuple[float, ...] = 0.97
-    growth: float = 0.003
-    include_crossing: bool = True
-
-    def __post_init__(self) -> None:
-        if isinstance(self.share, list):
-            object.__setattr__(self, "share", tuple(self.share))
-        for value in self.share if isinstance(self.share, tuple) else (self.share,):
-            if not isinstance(value, int | float) or not 0 < value <= 1:
-                raise ValueError(f"threshold {value!r}: give a share between 0 and 1")
-        if not isinstance(self.growth, int | float) or not 0 <= self.growth <= 1:
-            raise ValueError(f"growth={self.growth!r}: give what is added after every task, between 0 and 1")
-
-    def at(self, layer: int, task: int) -> float:
-        """The threshold of a layer (counted from 0) after a task (counted from 0)."""
-        base = self.share[layer] if isinstance(self.share, tuple) else self.share
-        return min(base + self.growth * task, 1.0)
 
 
 @dataclass(frozen=True)
 class ProjectionMethod(ABC):
-    """Settings that all have.
+    """A method that protects old tasks by gradient projection: common settings, and two rules to implement.
 
-    schedule: how each task is learned. threshold: what is protected; a number stands for `Threshold` of it. samples:
-    examples to measure it on, for all layers or for each. own: modules (or patterns such as "*_head") of which each
-    task has its own copy. norms: normalizing layers are of each task ("per_task"), "frozen" after the first task, or "shared"
-    and unprotected.
+    A new method is a frozen dataclass that inherits from this class, declares `version`, and implements
+    `select_directions` and `select_trusted`. `start` gives the learner.
+
+    Attributes:
+        schedule: How each task is learned: learning rate, epochs, batch size.
+        threshold: The share of energy to protect. A number stands for `Threshold(number)`.
+        num_examples: The number of examples on which subspaces are measured: one value, or one per layer.
+        per_task: Names, or patterns such as "*_head", of modules and parameters of which each task has a copy.
+        norms: Whether normalization layers are task-specific ("per_task"), "frozen" after the first task, or "shared"
+            by all tasks and unprotected.
+        version: The version of the method. It enters the key of stored results: raise it when results change.
     """
 
     schedule: Schedule = field(default_factory=Schedule)
@@ -72,15 +50,33 @@ class ProjectionMethod(ABC):
         if not isinstance(self.threshold, Threshold):
             object.__setattr__(self, "threshold", Threshold(self.threshold))
         given = self.num_examples
-        many = isinstance(given, tuple | list)
-        num_examples = tuple(count("num_examples", value) for value in given) if many else count("num_examples", given)
-        object.__setattr__(self, "num_examples", num_examples)
+        if isinstance(given, tuple | list):
+            object.__setattr__(self, "num_examples", tuple(check_count("num_examples", value) for value in given))
+        else:
+            object.__setattr__(self, "num_examples", check_count("num_examples", given))
         check_per_task(self.per_task)
         if self.norms not in ("per_task", "frozen", "shared"):
             raise ValueError(f"norms={self.norms!r}: give per_task, frozen or shared")
 
+    def start(self, network: nn.Module) -> ProjectionLearner:
+        """Return a learner for a network, which has not learned any task yet.
+
+        Args:
+            network: The network. It is trained in place.
+
+        Returns:
+            The learner.
+        """
+        return ProjectionLearner(network, self)
+
     def settings(self) -> dict[str, Any]:
-        """As results are stored under them: early ones left the crossing direction out, and did not say so."""
+        """Return the settings under their stored names, which enter the key of results.
+
+        Early versions left the crossing direction out and did not store that: such settings keep their key.
+
+        Returns:
+            The settings by stored name.
+        """
         found = stored_settings(self)
         if self.norms == "per_task":
             found["norms"] = "own"
@@ -88,29 +84,60 @@ class ProjectionMethod(ABC):
             del found["threshold"]["crossing"]
         return found
 
-    def departs(self, departure: Departure) -> bool:
-        """Whether to do what the authors' code does where it departs from what is meant. See `Trgp`."""
+    def reproduces(self, deviation: AuthorsDeviation) -> bool:
+        """Return whether the method reproduces a deviation of the authors' code from the published method.
+
+        Args:
+            deviation: The name of the deviation; `Trgp` explains them.
+
+        Returns:
+            False, unless a method has such a setting.
+        """
         return False
 
     @property
-    def can_trust(self) -> bool:
-        """Whether any old task may be trusted."""
+    def uses_trust_region(self) -> bool:
+        """Whether the method trusts any old task. If not, no gradient is measured before a task."""
         return True
 
     @property
-    def parametrization(self) -> Parametrization:
-        """How trusted directions are trained."""
-        return "authors" if self.departs("strongest unprotected") else "scaled"
+    def parametrization(self) -> ParametrizationKind:
+        """How trusted directions are trained: "scaled" (TRGP), "free", or "authors" (with unprotected directions)."""
+        return "authors" if self.reproduces("strongest unprotected") else "scaled"
 
     @property
     def starts_from_latest(self) -> bool:
-        """Whether trusted directions begin where the latest trusted task has them, not where all share them."""
+        """Whether trusted directions start at the latest trusted task's weights instead of the shared ones."""
         return False
 
     @abstractmethod
     def select_directions(self, layer: int, task: int, M: Tensor, R: Tensor) -> BasisUpdate:
-        """Which directions of R (d, columns) a task uses, and which are to be added to M (d, m)."""
+        """Select the input directions of a layer that a task uses, after the task was learned.
+
+        Args:
+            layer: The number of the layer, from 0, for settings by layer.
+            task: The number of the task, from 0, for settings that change from task to task.
+            M: The orthonormal basis of the directions that are protected already. Shape (d, m); m = 0 at first.
+            R: The representation matrix: every column is an input of the layer (of a convolution, a patch) for an
+                example of the task. Only R R' matters. Shape (d, columns).
+
+        Returns:
+            A `BasisUpdate`. Its `new` (d, k) are the directions to add to M: orthonormal, and orthogonal to M. From
+            now on the shared weight is frozen there. Its `used` (r,) are the column numbers, in [M, new], that span
+            the subspace S_t of the task, in which later tasks may trust it. `subspaces` has functions that make one:
+            `initial_basis`, `extend_basis` and `strongest_directions`.
+        """
 
     @abstractmethod
-    def select_trusted(self, gradient: float, inside: Sequence[float]) -> dict[int, float]:
-        """Old tasks to be scaled, with their weights, from |G| and |G S_j| of every old task."""
+    def select_trusted(self, gradient_norm: float, projected_norms: Sequence[float]) -> dict[int, float]:
+        """Select the old tasks that a new task trusts in one layer, before the new task is learned.
+
+        Args:
+            gradient_norm: |G|, the Frobenius norm of the gradient of the new task's loss with respect to the weight.
+            projected_norms: |G S_j| for every old task j: the norm of the gradient's part in the task's subspace.
+
+        Returns:
+            For each trusted task, its number j and its weight lambda_j > 0. In the subspace S_j the new task trains
+            weights for itself; its learning rate there is multiplied by lambda_j^2, unless `parametrization` is
+            "free". An empty dictionary leaves all protected directions frozen.
+        """

@@ -1,4 +1,4 @@
-"""Data sets that networks learn from: read and checked once per process, then kept in memory."""
+"""Datasets that tasks are made of, loaded and verified once per process."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from ebbing.data import Cifar100, Mnist
 
 @lru_cache(maxsize=1)
 def mnist() -> Mnist:
-    """MNIST."""
+    """Return MNIST."""
     return data.mnist()
 
 
 @lru_cache(maxsize=1)
 def cifar100() -> Cifar100:
-    """CIFAR-100."""
+    """Return CIFAR-100."""
     return data.cifar100()

@@ -1,26 +1,30 @@
-"""Tasks that networks learn. A task has an identity, and each time it occurs in a sequence a fresh sample.
+"""Tasks, their data, and their occurrences in a sequence.
 
-The sample depends on (seed, identity, occurrence) and nothing else: the third "0-1-2" of a sequence is the third
-"0-1-2" of every other sequence with that seed, wherever it stands, so sequences can share what they have in common.
+A task may occur several times in a sequence. The data of an occurrence depends on the seed, the task's name and the
+occurrence's index, and on nothing else: the third "0-1-2" of a sequence has the same data as the third "0-1-2" of every
+other sequence with that seed, at any position. Sequences can therefore share trained prefixes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol
+from typing import Protocol
 
-import numpy as np
 import torch
-
-from ebbing._validate import count
-from ebbing.learn.networks._seeding import hash_to_int
-from ebbing.learn.tasks import _datasets
 
 
 @dataclass(frozen=True, order=True)
 class Occurrence:
-    """One occurrence of a task in a sequence; occurrences count from 0."""
+    """One occurrence of a task in a sequence, written "task#index".
+
+    Attributes:
+        task: Name of the task.
+        index: How many times the task has occurred before, from 0.
+
+    Raises:
+        ValueError: If `task` is not a string.
+    """
 
     task: str
     index: int
@@ -35,10 +39,18 @@ class Occurrence:
 
 @dataclass(frozen=True, eq=False)
 class TaskData:
-    """What a network sees of a task: inputs and labels, to learn from, to be tested on, perhaps to watch learning with.
+    """Inputs and labels of a task, for training, testing and (optionally) validation.
 
-    Labels that are floating-point numbers between 0 and 1, one column, are for yes-or-no tasks; whole numbers (int64),
-    without a column, are classes.
+    Labels of binary tasks are floating-point numbers from 0 to 1 in one column, (n, 1). Labels of classification tasks
+    are int64 class indices, (n,).
+
+    Attributes:
+        train_inputs: Training inputs, (n, ...).
+        train_labels: Training labels, (n, 1) or (n,).
+        test_inputs: Test inputs, (m, ...).
+        test_labels: Test labels, (m, 1) or (m,).
+        validation_inputs: Validation inputs, (k, ...), or None.
+        validation_labels: Validation labels, (k, 1) or (k,), or None.
     """
 
     train_inputs: torch.Tensor
@@ -49,92 +61,55 @@ class TaskData:
     validation_labels: torch.Tensor | None = None
 
     def to(self, device: torch.device | str) -> TaskData:
-        """The same on another device."""
+        """Return the same data on another device.
+
+        Args:
+            device: The target device.
+
+        Returns:
+            Data whose tensors are all on that device.
+        """
         parts = {name: None if part is None else part.to(device) for name, part in vars(self).items()}
         return TaskData(**parts)  # type: ignore[arg-type]
 
 
 class Tasks(Protocol):
-    """Where samples come from. `identity` stands for all the data behind them: it enters the key of every result.
+    """A source of task data.
 
-    If there is a method `check(task)` as well, it is called for every task before anything is trained, and raises a
-    ValueError for a name that it does not know. If there is a method `tested(occurrence, seed)`, it gives what `task_data` has
-    to be tested on, inputs and labels, and spares making the rest.
+    Two methods are optional. `check(task)` is called for every task before training starts, and raises a ValueError if
+    the name is unknown. `load_test(occurrence, seed)` returns only the test inputs and labels of an occurrence, for
+    tasks where that is faster than `load`.
     """
 
     @property
-    def identity(self) -> str:
-        """Changes whenever the data do."""
+    def fingerprint(self) -> str:
+        """A string that changes whenever the underlying data changes; it enters the key of every result."""
         ...
 
     def load(self, occurrence: Occurrence, seed: int) -> TaskData:
-        """The sample of a lesson, the same whenever it is asked for."""
+        """Return the data of an occurrence of a task.
+
+        Args:
+            occurrence: The task and the index of its occurrence.
+            seed: The seed of random choices.
+
+        Returns:
+            Data that is the same in every call with the same arguments.
+        """
         ...
 
 
 def occurrences(sequence: Sequence[str]) -> tuple[Occurrence, ...]:
-    """The tasks of a sequence with their occurrences counted.
+    """Return the tasks of a sequence with their occurrences counted.
 
-    >>> [str(occurrence) for occurrence in occurrences(["a", "b", "a"])]
-    ['a#0', 'b#0', 'a#1']
+    Args:
+        sequence: Names of tasks, in the order in which they are learned.
+
+    Returns:
+        One occurrence for each element of the sequence.
+
+    Example:
+        >>> [str(occurrence) for occurrence in occurrences(["a", "b", "a"])]
+        ['a#0', 'b#0', 'a#1']
     """
     return tuple(Occurrence(task, sequence[:i].count(task)) for i, task in enumerate(sequence))
-
-
-@dataclass(frozen=True)
-class DigitTasks:
-    """ "Is the image in Y?" on MNIST: a task is a set of digits, written "0-1-2" (Section 5.1 and its appendix)."""
-
-    identifier: ClassVar[str] = "DigitTasks"
-
-    train_images: int = 200
-    test_images: int = 1000
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "train_images", count("train_images", self.train_images))
-        object.__setattr__(self, "test_images", count("test_images", self.test_images))
-        if self.train_images > 60_000 or self.test_images > 10_000:
-            raise ValueError("MNIST has 60,000 training and 10,000 test images; ask for fewer")
-
-    @property
-    def identity(self) -> str:
-        """The checksum of MNIST."""
-        return _datasets.mnist().identity
-
-    def load(self, occurrence: Occurrence, seed: int) -> TaskData:
-        """Random images without repetition: of the training set to learn from, of the test set to be tested on."""
-        data, digits = _datasets.mnist(), self.digits(occurrence.task)
-        random = np.random.default_rng([seed, hash_to_int(occurrence.task), occurrence.index])
-        train = random.choice(60_000, self.train_images, replace=False)
-        test = random.choice(10_000, self.test_images, replace=False)
-        return TaskData(
-            _images(data.train_images[train]),
-            _labels(data.train_labels[train], digits),
-            _images(data.test_images[test]),
-            _labels(data.test_labels[test], digits),
-        )
-
-    def check(self, task: str) -> None:
-        """Refuse what is no set of digits."""
-        self.digits(task)
-
-    @staticmethod
-    def digits(task: str) -> list[int]:
-        """The digits of a task.
-
-        >>> DigitTasks.digits("0-1-2")
-        [0, 1, 2]
-        """
-        parts = task.split("-")
-        if not all(len(part) == 1 and part.isdecimal() for part in parts) or len(set(parts)) < len(parts):
-            raise ValueError(f"task {task!r}: write a set of digits as 0-1-2")
-        return [int(part) for part in parts]
-
-
-def _images(images: np.ndarray) -> torch.Tensor:
-    tensor = torch.from_numpy(images).unsqueeze(1).to(torch.float32) / 255
-    return tensor.contiguous(memory_format=torch.channels_last)
-
-
-def _labels(labels: np.ndarray, digits: list[int]) -> torch.Tensor:
-    return torch.from_numpy(np.isin(labels, digits)).to(torch.float32).unsqueeze(1)

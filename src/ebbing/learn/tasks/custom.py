@@ -1,7 +1,7 @@
-"""Tasks from data of your own: tensors, arrays or PyTorch datasets, by name.
+"""Tasks from custom data: tensors, arrays or PyTorch datasets, by name.
 
-The data is read once, copied, and fingerprinted. Results are stored under the fingerprint: the same data finds them
-again, wherever it comes from, and other data never does.
+The data is read once, copied, and hashed. Stored results are found by that hash: the same data finds them again,
+wherever it comes from, and other data never does.
 """
 
 from __future__ import annotations
@@ -16,114 +16,142 @@ import numpy as np
 import torch
 from torch.utils.data import Dataset, IterableDataset
 
-from ebbing._validate import count
-from ebbing.learn.networks._seeding import hash_to_int
+from ebbing._validate import check_count
+from ebbing.learn._seeding import hash_to_int
 from ebbing.learn.tasks.base import Occurrence, TaskData
 
 Data = Dataset[Any] | tuple[torch.Tensor | np.ndarray, torch.Tensor | np.ndarray]
-"""Inputs and labels: a pair of them, or a dataset of such pairs that has a length."""
+"""A pair (inputs, labels), or a dataset with a length whose items are such pairs."""
 
 _READ_TWICE = 10
-"""So many items of a dataset are read twice, to notice one that changes whenever it is read."""
+"""Number of items of a dataset that are read twice, to detect random transforms."""
 
 
 @dataclass(frozen=True, eq=False)
 class CustomTasks:
-    """One task per name, with data to learn from and data to be tested on.
+    """Tasks with custom training and test data, by name.
 
-    Inputs that are floating-point numbers become float32. Labels are as in `TaskData`: numbers from 0 to 1, one column,
-    for yes or no; or whole numbers, without a column, for classes. A task that occurs again has the same data again.
-    With `train_images` each occurrence learns from that many of them, drawn without repetition, as in `DigitTasks`.
+    Floating-point inputs are converted to float32. Labels are as in `TaskData`: numbers from 0 to 1 in one column for
+    binary tasks, or whole numbers without a column for classes. A task that occurs again has the same data again. With
+    `train_size`, each occurrence draws that many training examples randomly without replacement, as `DigitTasks` does.
 
-    >>> inputs, labels = np.eye(4), np.array([[0.0], [0.0], [1.0], [1.0]])
-    >>> tasks = CustomTasks(train={"a": (inputs, labels)}, test={"a": (inputs[:1], labels[:1])}, train_images=3)
-    >>> tasks.load(Occurrence("a", 0), seed=0).train_inputs.shape
-    torch.Size([3, 4])
-    >>> tasks.identity[:8]
-    '24b5a521'
+    Attributes:
+        identifier: The kind under which results are stored.
+        train: Training data by task: a pair (inputs, labels) of tensors or arrays, or a dataset of such pairs.
+        test: Test data by task, for the same tasks.
+        train_size: Training examples that each occurrence draws, or None for all.
+        fingerprint: A SHA-256 of all names, types, shapes and bytes.
+
+    Raises:
+        ValueError: If the data cannot be read as inputs and labels, or a task has too few training examples.
+
+    Example:
+        >>> inputs, labels = np.eye(4), np.array([[0.0], [0.0], [1.0], [1.0]])
+        >>> tasks = CustomTasks(train={"a": (inputs, labels)}, test={"a": (inputs[:1], labels[:1])}, train_size=3)
+        >>> tasks.load(Occurrence("a", 0), seed=0).train_inputs.shape
+        torch.Size([3, 4])
+        >>> tasks.fingerprint[:8]
+        '24b5a521'
     """
 
     identifier: ClassVar[str] = "OwnTasks"
 
     train: InitVar[Mapping[str, Data]]
     test: InitVar[Mapping[str, Data]]
-    train_images: int | None = None
-    identity: str = field(init=False)  # a hash of all names, types, shapes and bytes
-    _samples: dict[str, TaskData] = field(init=False, repr=False)
+    train_size: int | None = None
+    fingerprint: str = field(init=False)
+    _data: dict[str, TaskData] = field(init=False, repr=False)
 
     def __post_init__(self, train: Mapping[str, Data], test: Mapping[str, Data]) -> None:
         _check_names(train, test)
-        samples = {
-            name: TaskData(*_read(name, "train", train[name]), *_read(name, "test", test[name])) for name in train
-        }
-        for name, task_data in samples.items():
-            _check_halves(name, task_data)
-        object.__setattr__(self, "_samples", samples)
-        object.__setattr__(self, "identity", _fingerprint(samples))
-        if self.train_images is not None:
-            object.__setattr__(self, "train_images", count("train_images", self.train_images))
-            fewest = min(samples, key=lambda name: len(samples[name].train_inputs))
-            there = len(samples[fewest].train_inputs)
-            if self.train_images > there:
-                raise ValueError(f"train_images={self.train_images}: task {fewest!r} has {there}; ask for fewer")
+        data = {name: TaskData(*_read(name, "train", train[name]), *_read(name, "test", test[name])) for name in train}
+        for name, task_data in data.items():
+            _check_splits(name, task_data)
+        object.__setattr__(self, "_data", data)
+        object.__setattr__(self, "fingerprint", _fingerprint(data))
+        if self.train_size is not None:
+            object.__setattr__(self, "train_size", check_count("train_size", self.train_size))
+            smallest = min(data, key=lambda name: len(data[name].train_inputs))
+            available = len(data[smallest].train_inputs)
+            if self.train_size > available:
+                raise ValueError(
+                    f"train_size={self.train_size}: task {smallest!r} has {available} training examples; ask for fewer"
+                )
 
     def settings(self) -> dict[str, Any]:
-        """What enters the key of results besides `identity`."""
-        return {"train_images": self.train_images}
+        """Return the settings that enter the key of results in addition to `fingerprint`.
+
+        Returns:
+            The settings by their stored names.
+        """
+        return {"train_images": self.train_size}
 
     def check(self, task: str) -> None:
-        """Refuse a name without data."""
-        if task not in self._samples:
-            raise ValueError(f"task {task!r}: there is data of {', '.join(self._samples)}")
+        """Check that there is data for a task.
+
+        Args:
+            task: Name of the task.
+
+        Raises:
+            ValueError: If there is none.
+        """
+        if task not in self._data:
+            raise ValueError(f"task {task!r}: there is data for {', '.join(self._data)}")
 
     def load(self, occurrence: Occurrence, seed: int) -> TaskData:
-        """The data of the task; with `train_images` a choice that depends on seed, name and occurrence."""
+        """Return the data of an occurrence of a task.
+
+        Args:
+            occurrence: The task and the index of its occurrence.
+            seed: The seed of the random choice of training examples, if `train_size` is given.
+
+        Returns:
+            The task's data, with `train_size` training examples if that is given.
+        """
         self.check(occurrence.task)
-        whole = self._samples[occurrence.task]
-        if self.train_images is None:
-            return whole
+        data = self._data[occurrence.task]
+        if self.train_size is None:
+            return data
         random = np.random.default_rng([seed, hash_to_int(occurrence.task), occurrence.index])
-        chosen = torch.from_numpy(random.choice(len(whole.train_inputs), self.train_images, replace=False))
-        return TaskData(whole.train_inputs[chosen], whole.train_labels[chosen], whole.test_inputs, whole.test_labels)
+        chosen = torch.from_numpy(random.choice(len(data.train_inputs), self.train_size, replace=False))
+        return TaskData(data.train_inputs[chosen], data.train_labels[chosen], data.test_inputs, data.test_labels)
 
 
 def _check_names(train: Mapping[str, Data], test: Mapping[str, Data]) -> None:
-    for half, given in (("train", train), ("test", test)):
-        if not isinstance(given, Mapping) or not given:
-            raise ValueError(f"{half}={type(given).__name__}: give a dictionary from names of tasks to data, not empty")
-        for name in given:
+    for split, data in (("train", train), ("test", test)):
+        if not isinstance(data, Mapping) or not data:
+            raise ValueError(f"{split}={type(data).__name__}: give a non-empty dictionary from names of tasks to data")
+        for name in data:
             if not isinstance(name, str) or not name or "#" in name:
-                raise ValueError(f"task {name!r} in {half}: a name is a string, not empty, without #")
-    only = sorted(set(train) ^ set(test))
-    if only:
-        raise ValueError(f"{', '.join(only)}: in one of train and test only; give every task data in both")
+                raise ValueError(f"task {name!r} in {split}: a name is a non-empty string without #")
+    unpaired = sorted(set(train) ^ set(test))
+    if unpaired:
+        raise ValueError(f"{', '.join(unpaired)}: only in one of train and test; give every task data in both")
 
 
-def _check_halves(name: str, task_data: TaskData) -> None:
-    """What is learned and what is tested must be of one kind."""
-    inputs = [(tuple(half.shape[1:]), half.dtype) for half in (task_data.train_inputs, task_data.test_inputs)]
-    labels = [half.dtype for half in (task_data.train_labels, task_data.test_labels)]
+def _check_splits(name: str, data: TaskData) -> None:
+    """Raise an error if training and test data differ in shape or type."""
+    inputs = [(tuple(part.shape[1:]), part.dtype) for part in (data.train_inputs, data.test_inputs)]
+    labels = [part.dtype for part in (data.train_labels, data.test_labels)]
     if inputs[0] != inputs[1] or labels[0] != labels[1]:
         raise ValueError(
-            f"task {name!r}: an input is {_shown(inputs[0])} with {labels[0]} labels in train, "
-            f"{_shown(inputs[1])} with {labels[1]} labels in test; make them equal"
+            f"task {name!r}: an input is {_describe(inputs[0])} with {labels[0]} labels in train, "
+            f"{_describe(inputs[1])} with {labels[1]} labels in test; make them equal"
         )
 
 
-def _shown(kind: tuple[tuple[int, ...], torch.dtype]) -> str:
+def _describe(kind: tuple[tuple[int, ...], torch.dtype]) -> str:
     shape, dtype = kind
     return f"{dtype} of shape {shape}"
 
 
-def _read(name: str, half: str, data: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """Inputs and labels of one half of a task, copied: what its owner changes later must not change results."""
-    where = f"task {name!r}, {half}"
+def _read(name: str, split: str, data: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """Copy inputs and labels, so that later changes by the caller do not change results."""
+    where = f"task {name!r}, {split}"
     if isinstance(data, IterableDataset):
-        raise ValueError(
-            f"{where}: an IterableDataset has no end to be known by; give a dataset with a length, or tensors"
-        )
+        raise ValueError(f"{where}: an IterableDataset has no length; give a dataset with a length, or tensors")
     if isinstance(data, Dataset):
-        inputs, labels = _unrolled(where, data)
+        inputs, labels = _stack_items(where, data)
     elif isinstance(data, tuple | list) and len(data) == 2:
         inputs, labels = (
             _tensor(f"{where}: {what}", part) for what, part in zip(("inputs", "labels"), data, strict=True)
@@ -140,8 +168,8 @@ def _read(name: str, half: str, data: Any) -> tuple[torch.Tensor, torch.Tensor]:
     return _inputs(where, inputs), _labels(where, labels)
 
 
-def _unrolled(where: str, dataset: Any) -> tuple[torch.Tensor, torch.Tensor]:
-    """All items of a dataset, stacked."""
+def _stack_items(where: str, dataset: Any) -> tuple[torch.Tensor, torch.Tensor]:
+    """Stack all items of a dataset."""
     try:
         length = len(dataset)
     except (TypeError, NotImplementedError):
@@ -156,19 +184,19 @@ def _unrolled(where: str, dataset: Any) -> tuple[torch.Tensor, torch.Tensor]:
     for i in range(min(length, _READ_TWICE)):
         again = _item(where, dataset[i])
         if not all(torch.equal(one, other) for one, other in zip(items[i], again, strict=True)):
-            raise ValueError(f"{where}: item {i} changes whenever it is read; switch random transforms off")
+            raise ValueError(f"{where}: item {i} changes whenever it is read; switch off random transforms")
     inputs, labels = zip(*items, strict=True)
     return torch.stack(inputs), torch.stack(labels)
 
 
 def _item(where: str, item: Any) -> tuple[torch.Tensor, torch.Tensor]:
     if not isinstance(item, tuple | list) or len(item) != 2:
-        raise ValueError(f"{where}: {type(item).__name__}; a dataset is to give pairs (input, label)")
+        raise ValueError(f"{where}: {type(item).__name__}; a dataset must yield pairs (input, label)")
     return _tensor(f"{where}, input", item[0]), _tensor(f"{where}, label", item[1])
 
 
 def _tensor(where: str, value: Any) -> torch.Tensor:
-    """A copy of a tensor, an array or a number."""
+    """Copy a tensor, an array or a number to a tensor."""
     if isinstance(value, torch.Tensor):
         return value.detach().cpu().clone(memory_format=torch.contiguous_format)
     try:
@@ -188,40 +216,40 @@ def _inputs(where: str, inputs: torch.Tensor) -> torch.Tensor:
     if not inputs.is_floating_point():
         raise ValueError(
             f"{where}: inputs are {inputs.dtype}; give floating-point numbers (for images of bytes, divide by 255), "
-            "or int64 for words by number"
+            "or int64 for token indices"
         )
     inputs = inputs.to(torch.float32)
     bad = ~inputs.isfinite()
     if bad.any():
-        place = bad.nonzero()[0].tolist()
-        raise ValueError(f"{where}: inputs{place} = {inputs[tuple(place)]:g}; every input must be finite in float32")
+        index = bad.nonzero()[0].tolist()
+        raise ValueError(f"{where}: inputs{index} = {inputs[tuple(index)]:g}; every input must be finite in float32")
     return inputs
 
 
 def _labels(where: str, labels: torch.Tensor) -> torch.Tensor:
-    whole = not (labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool)
-    if whole and labels.ndim == 1 and int(labels.to(torch.int64).min()) >= 0:
+    integer = not (labels.is_floating_point() or labels.is_complex() or labels.dtype == torch.bool)
+    if integer and labels.ndim == 1 and int(labels.to(torch.int64).min()) >= 0:
         return labels.to(torch.int64)
     if labels.is_floating_point() and labels.shape[1:] == (1,) and bool(((labels >= 0) & (labels <= 1)).all()):
         return labels.to(torch.float32)
     raise ValueError(
-        f"{where}: labels are {labels.dtype} of shape {tuple(labels.shape)}, {_extent(labels)}; give floating-point "
-        "numbers from 0 to 1 in one column (labels[:, None]) for yes or no, or whole numbers >= 0 without a column for "
-        "classes"
+        f"{where}: labels are {labels.dtype} of shape {tuple(labels.shape)}, {_range(labels)}; give floating-point "
+        "numbers from 0 to 1 in one column (labels[:, None]) for binary tasks, or whole numbers >= 0 without a column "
+        "for classes"
     )
 
 
-def _extent(labels: torch.Tensor) -> str:
+def _range(labels: torch.Tensor) -> str:
     if labels.is_complex():
         return "complex"
     return f"from {labels.min().item():g} to {labels.max().item():g}"
 
 
-def _fingerprint(samples: dict[str, TaskData]) -> str:
+def _fingerprint(data: dict[str, TaskData]) -> str:
     digest = hashlib.sha256()
-    for name, task_data in sorted(samples.items()):
-        for what in ("train_inputs", "train_labels", "test_inputs", "test_labels"):
-            tensor: torch.Tensor = getattr(task_data, what)
-            digest.update(json.dumps([name, what, str(tensor.dtype), list(tensor.shape)]).encode())
+    for name, task_data in sorted(data.items()):
+        for part in ("train_inputs", "train_labels", "test_inputs", "test_labels"):
+            tensor: torch.Tensor = getattr(task_data, part)
+            digest.update(json.dumps([name, part, str(tensor.dtype), list(tensor.shape)]).encode())
             digest.update(tensor.numpy().data)
     return digest.hexdigest()

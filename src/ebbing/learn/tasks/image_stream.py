@@ -1,4 +1,4 @@
-"""What streams made of the images of one data set have in common."""
+"""Streams of tasks that are made of the images of one dataset."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ebbing._validate import check_seed, count
+from ebbing._validate import check_count, check_seed
 from ebbing.data import Cifar100, Mnist
 from ebbing.learn.tasks.base import Occurrence, TaskData, Tasks
 
@@ -22,23 +22,33 @@ MNIST_MEAN, MNIST_STD = [0.1307], [0.3081]
 
 
 class Stream(Tasks, Protocol):
-    """Tasks in their usual sequence. The version changes whenever other samples are made of the same data."""
+    """Classification tasks with a usual order.
+
+    Attributes:
+        version: Version of the code that makes the task data; it is increased whenever that data changes.
+    """
 
     version: ClassVar[int]
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The tasks in the usual order."""
+        """The names of the tasks in their usual order."""
         ...
 
     @property
     def classes(self) -> int:
-        """Classes of each task."""
+        """The number of classes of each task."""
         ...
 
 
 class ImageSelection(NamedTuple):
-    """Which images a task has, in which order."""
+    """The rows of a dataset that a task uses, in order.
+
+    Attributes:
+        train: Rows of the dataset's training set for training, (n,).
+        validation: Rows of the dataset's training set for validation, (k,).
+        test: Rows of the dataset's test set, (m,).
+    """
 
     train: Rows
     validation: Rows
@@ -46,24 +56,37 @@ class ImageSelection(NamedTuple):
 
 
 class ImageStream(ABC):
-    """Tasks made of the images of one data set."""
+    """Base class of streams whose tasks are made of the images of one dataset.
+
+    Attributes:
+        tasks: The number of tasks.
+        version: Version of the code that makes the task data; it is increased whenever that data changes.
+    """
 
     tasks: int
     version: ClassVar[int] = 1
 
     @property
-    def identity(self) -> str:
-        """The checksum of the data set, and the version of what is made of it."""
-        return f"{self._data().identity}, version {self.version}"
+    def fingerprint(self) -> str:
+        """The checksum of the dataset and the version of the stream."""
+        return f"{self._data().fingerprint}, version {self.version}"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """ "0", "1", ..."""
+        """The names of the tasks: "0", "1", ..."""
         return tuple(map(str, range(self.tasks)))
 
     def load(self, occurrence: Occurrence | str, seed: int) -> TaskData:
-        """The images of a task, given by name or as a lesson, and their classes."""
-        task, data = self._place(str(getattr(occurrence, "task", occurrence))), self._data()
+        """Return the images of a task and their classes.
+
+        Args:
+            occurrence: The task, by name or as an occurrence.
+            seed: The seed of random choices.
+
+        Returns:
+            Inputs (n, ...) as the class of the stream describes them, and int64 labels (n,).
+        """
+        task, data = self._index(str(getattr(occurrence, "task", occurrence))), self._data()
         selection = self._select(data, task, check_seed(seed))
         train = self._part(data.train_images, data.train_labels, selection.train, task, seed)
         test = self._part(data.test_images, data.test_labels, selection.test, task, seed)
@@ -73,23 +96,35 @@ class ImageStream(ABC):
             *train, *test, *self._part(data.train_images, data.train_labels, selection.validation, task, seed)
         )
 
-    def tested(self, occurrence: Occurrence, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
-        """What `task_data` has to be tested on: of Permuted MNIST, a seventh of the work."""
-        task, data = self._place(occurrence.task), self._data()
+    def load_test(self, occurrence: Occurrence, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return only the test data of a task: for Permuted MNIST a seventh of the work of `load`.
+
+        Args:
+            occurrence: The task and the index of its occurrence.
+            seed: The seed of random choices.
+
+        Returns:
+            The test inputs (m, ...) and labels (m,) that `load` returns.
+        """
+        task, data = self._index(occurrence.task), self._data()
         selection = self._select(data, task, check_seed(seed))
         return self._part(data.test_images, data.test_labels, selection.test, task, seed)
+
+    def check(self, task: str) -> None:
+        """Raise a ValueError if a name is not a task of this stream.
+
+        Args:
+            task: Name of the task.
+        """
+        self._index(task)
 
     def _part(
         self, images: Images, labels: Labels, rows: Rows, task: int, seed: int
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        classes = labels[rows].astype(np.int64) - self._first(task)
+        classes = labels[rows].astype(np.int64) - self._first_label(task)
         return self._inputs(images[rows], task, seed), torch.from_numpy(classes)
 
-    def check(self, task: str) -> None:
-        """Refuse what is no task of this stream."""
-        self._place(task)
-
-    def _place(self, task: str) -> int:
+    def _index(self, task: str) -> int:
         if task not in self.names:
             raise ValueError(f"task {task!r}: the tasks of this stream are {self.names[0]!r} to {self.names[-1]!r}")
         return int(task)
@@ -102,26 +137,47 @@ class ImageStream(ABC):
     def _select(self, data: Mnist | Cifar100, task: int, seed: int) -> ImageSelection: ...
 
     @abstractmethod
-    def _first(self, task: int) -> int:
-        """The label that is class 0 of a task."""
+    def _first_label(self, task: int) -> int:
+        """Return the label that is class 0 of a task."""
 
     @abstractmethod
     def _inputs(self, images: Images, task: int, seed: int) -> torch.Tensor:
-        """What a network sees of images, in a task."""
+        """Return a task's network inputs for images of the dataset."""
 
 
 def scale_to_unit(images: Images) -> torch.Tensor:
-    """From 0 to 1, in memory of its own."""
+    """Convert bytes to floating-point numbers from 0 to 1.
+
+    Args:
+        images: Unsigned bytes of any shape.
+
+    Returns:
+        A new float32 tensor of the same shape.
+    """
     return torch.from_numpy(np.ascontiguousarray(images)).to(torch.float32).div_(255)
 
 
 def normalize(inputs: torch.Tensor, mean: Sequence[float], std: Sequence[float]) -> torch.Tensor:
-    """(x - mean) / std, in place; of each channel its own (second axis) if there are several."""
+    """Compute (x - mean) / std in place.
+
+    Args:
+        inputs: A tensor whose second axis is the channel if there are several means.
+        mean: One mean, or one for each channel.
+        std: One standard deviation, or one for each channel.
+
+    Returns:
+        The same tensor.
+    """
     shape = (-1, *[1] * (inputs.ndim - 2))
     return inputs.sub_(torch.tensor(mean).reshape(shape)).div_(torch.tensor(std).reshape(shape))
 
 
-def check_counts(stream: Any, *names: str) -> None:
-    """Check fields of a frozen dataclass that count something."""
+def check_count_fields(stream: Any, *names: str) -> None:
+    """Check that fields of a frozen dataclass are positive integers, and convert them to int.
+
+    Args:
+        stream: The dataclass.
+        *names: Names of the fields.
+    """
     for name in names:
-        object.__setattr__(stream, name, count(name, getattr(stream, name)))
+        object.__setattr__(stream, name, check_count(name, getattr(stream, name)))

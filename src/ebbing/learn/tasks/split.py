@@ -1,4 +1,4 @@
-"""Streams in which every task has some of the classes of a data set."""
+"""Split MNIST and Split CIFAR-100: every task has some of the classes of a dataset."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from ebbing._validate import number
+from ebbing._validate import check_number
 from ebbing.data import Cifar100, Mnist
-from ebbing.learn.networks._seeding import hash_to_int
+from ebbing.learn._seeding import hash_to_int
 from ebbing.learn.tasks import _datasets
 from ebbing.learn.tasks.image_stream import (
     MNIST_MEAN,
@@ -18,7 +18,7 @@ from ebbing.learn.tasks.image_stream import (
     Images,
     ImageSelection,
     ImageStream,
-    check_counts,
+    check_count_fields,
     normalize,
     scale_to_unit,
 )
@@ -28,12 +28,21 @@ CIFAR_MEAN, CIFAR_STD = [125.3 / 255, 123.0 / 255, 113.9 / 255], [63.0 / 255, 62
 
 @dataclass(frozen=True)
 class _Split(ImageStream):
-    """Task k has the labels k * classes, ..., (k + 1) * classes - 1.
+    """Base class of streams in which task k has the labels k * classes, ..., (k + 1) * classes - 1.
 
-    The seed and the task's name put the task's training images into a random order: its first `validation_share`,
-    rounded, is for validation, the next `train_images` (None: the rest) for training. Another random order of its test
-    images begins with the `test_images` (None: all) that are taken. Images stay in these orders: a data set may be
-    sorted by class, and a network that normalizes by the statistics of a batch must not see one class.
+    The seed and the task's name shuffle the task's training images: the first share (`validation_share`, rounded) is
+    for validation, the next `train_images` (None: the rest) for training. They also shuffle its test images, of which
+    the first `test_images` (None: all) are used. Images stay shuffled: a dataset may be sorted by class, and a network
+    that normalizes by batch statistics must not see batches of a single class.
+
+    Attributes:
+        tasks: The number of tasks.
+        validation_share: Share of the training images that is used for validation, from 0 to less than 1.
+        train_images: Training images of each task, or None for all that are left.
+        test_images: Test images of each task, or None for all.
+        classes: Classes of each task, in the order of their labels.
+        source: Name of the dataset.
+        labels: Classes of the dataset.
     """
 
     tasks: int
@@ -46,9 +55,9 @@ class _Split(ImageStream):
     labels: ClassVar[int]
 
     def __post_init__(self) -> None:
-        check_counts(self, "tasks", "classes")
-        check_counts(self, *(name for name in ("train_images", "test_images") if getattr(self, name) is not None))
-        object.__setattr__(self, "validation_share", number("validation_share", self.validation_share))
+        check_count_fields(self, "tasks", "classes")
+        check_count_fields(self, *(name for name in ("train_images", "test_images") if getattr(self, name) is not None))
+        object.__setattr__(self, "validation_share", check_number("validation_share", self.validation_share))
         if self.validation_share >= 1:
             raise ValueError(f"validation_share={self.validation_share:g}: give less than 1, to leave some to train")
         if self.tasks * self.classes > self.labels:
@@ -71,16 +80,31 @@ class _Split(ImageStream):
             raise ValueError(f"test_images={self.test_images}: task {task} has {len(test):,} test images; ask for less")
         return ImageSelection(rest[: self.train_images], validation, test[: self.test_images])
 
-    def _first(self, task: int) -> int:
+    def _first_label(self, task: int) -> int:
         return task * self.classes
 
 
 @dataclass(frozen=True)
 class SplitMnist(_Split):
-    """Two digits in each task: 0 and 1, 2 and 3, ... Inputs (n, 1, 28, 28).
+    """Split MNIST: two digits in each task (0 and 1, 2 and 3, ...). Inputs have shape (n, 1, 28, 28).
 
-    >>> SplitMnist().names, SplitMnist().classes
-    (('0', '1', '2', '3', '4'), 2)
+    The seed and the task's name shuffle the task's images; validation, training and test images are the first ones of
+    these random orders. The inherited fields `train_images` and `test_images` limit their numbers (None: all).
+
+    Attributes:
+        identifier: The kind under which results are stored.
+        tasks: The number of tasks.
+        validation_share: Share of the training images that is used for validation, from 0 to less than 1.
+        classes: Classes of each task, in the order of their labels.
+        source: Name of the dataset.
+        labels: Classes of the dataset.
+
+    Raises:
+        ValueError: If the dataset has fewer classes.
+
+    Example:
+        >>> SplitMnist().names, SplitMnist().classes
+        (('0', '1', '2', '3', '4'), 2)
     """
 
     identifier: ClassVar[str] = "SplitMnist"
@@ -102,10 +126,25 @@ class SplitMnist(_Split):
 
 @dataclass(frozen=True)
 class SplitCifar100(_Split):
-    """Ten classes of CIFAR-100 in each task, in the order of their labels. Inputs (n, 3, 32, 32).
+    """Split CIFAR-100: ten classes in each task, in the order of their labels. Inputs have shape (n, 3, 32, 32).
 
-    >>> SplitCifar100(tasks=20, classes=5).names[-1]
-    '19'
+    The seed and the task's name shuffle the task's images; validation, training and test images are the first ones of
+    these random orders. The inherited fields `train_images` and `test_images` limit their numbers (None: all), and
+    `classes` is the number of classes of each task.
+
+    Attributes:
+        identifier: The kind under which results are stored.
+        tasks: The number of tasks.
+        validation_share: Share of the training images that is used for validation, from 0 to less than 1.
+        source: Name of the dataset.
+        labels: Classes of the dataset.
+
+    Raises:
+        ValueError: If the dataset has fewer classes.
+
+    Example:
+        >>> SplitCifar100(tasks=20, classes=5).names[-1]
+        '19'
     """
 
     identifier: ClassVar[str] = "SplitCifar100"

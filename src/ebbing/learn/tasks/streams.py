@@ -1,19 +1,17 @@
-"""Streams: the sequences of classification tasks on which continual learning is usually measured.
+"""Streams: the standard benchmark sequences of classification tasks for continual learning.
 
-A stream has tasks named "0", "1", ... (`names`), each with the same number of `classes`, counted from 0 within the
-task. Inputs are float32 and normalized, labels int64.
+The tasks of a stream are named "0", "1", ... (`names`). All have the same number of `classes`, counted from 0 within
+each task. Inputs are float32 and normalized, labels int64.
 
-The data of a task depend on the seed and the task's name and on nothing else: a task that occurs again has the same
+The data of a task depends on the seed and the task's name, and on nothing else: a task that occurs again has the same
 data again.
 """
 
 from __future__ import annotations
 
-from ebbing.learn.tasks.image_stream import Stream
+from ebbing.learn.tasks.permuted_mnist import PermutedMnist
+from ebbing.learn.tasks.rotated_mnist import RotatedMnist
 from ebbing.learn.tasks.split import SplitCifar100, SplitMnist
-from ebbing.learn.tasks.transformed_mnist import PermutedMnist, RotatedMnist
-
-__all__ = ["STREAMS", "PermutedMnist", "RotatedMnist", "SplitCifar100", "SplitMnist", "Stream"]
 
 STREAMS: dict[str, type[PermutedMnist] | type[RotatedMnist] | type[SplitMnist] | type[SplitCifar100]] = {
     "pmnist": PermutedMnist,
@@ -21,4 +19,4 @@ STREAMS: dict[str, type[PermutedMnist] | type[RotatedMnist] | type[SplitMnist] |
     "smnist": SplitMnist,
     "cifar100": SplitCifar100,
 }
-"""Every stream by its short name."""
+"""The classes of all streams by their short names."""

@@ -1,4 +1,4 @@
-"""Buffers of a network, which modules may replace as they like: put back, and refused where they change their shape."""
+"""Buffers of a network: snapshots that can be restored, and a check that their shapes do not change."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from torch import nn
 
 
 def snapshot_buffers(network: nn.Module) -> Callable[[], None]:
-    """A function that makes all buffers as they are now: modules may replace them, by others of other shapes."""
+    """Return a function that restores all buffers, even those that a module has replaced by other tensors."""
     owners = [(module._buffers, name) for module in network.modules() for name in module._buffers]
-    kept = [None if (value := buffers[name]) is None else value.detach().clone() for buffers, name in owners]
+    saved = [None if (value := buffers[name]) is None else value.detach().clone() for buffers, name in owners]
 
-    def put_back() -> None:
-        for (buffers, name), value in zip(owners, kept, strict=True):
-            now = buffers.get(name)
-            if value is None or now is None or now.shape != value.shape:
+    def restore() -> None:
+        for (buffers, name), value in zip(owners, saved, strict=True):
+            current = buffers.get(name)
+            if value is None or current is None or current.shape != value.shape:
                 buffers[name] = None if value is None else value.clone()
             else:
-                now.copy_(value)
+                current.copy_(value)
 
-    return put_back
+    return restore
 
 
 def buffer_shapes(network: nn.Module) -> dict[str, torch.Size]:
-    """Of all buffers, by name."""
+    """Return the shapes of all buffers by name."""
     return {name: value.shape for name, value in network.named_buffers()}
 
 
-def check_buffer_shapes(network: nn.Module, then: dict[str, torch.Size]) -> None:
-    """What each task keeps for itself is written where that of others was."""
-    now = buffer_shapes(network)
-    for name in sorted({*now, *then}):
-        if now.get(name) != then.get(name):
-            was, is_ = (f"of shape {tuple(x[name])}" if name in x else "not there" for x in (then, now))
+def check_buffer_shapes(network: nn.Module, before: dict[str, torch.Size]) -> None:
+    """Raise an error if shapes of buffers have changed: buffers are copied between tasks."""
+    after = buffer_shapes(network)
+    for name in sorted({*after, *before}):
+        if after.get(name) != before.get(name):
+            old, new = (f"of shape {tuple(x[name])}" if name in x else "absent" for x in (before, after))
             raise ValueError(
-                f"buffer {name!r} was {was} before the task and is {is_} after it: a buffer whose shape changes "
-                "cannot be kept for each task; give it its shape before start(), or make it an ordinary attribute"
+                f"buffer {name!r} was {old} before the task and is {new} after it: a buffer whose shape changes "
+                "cannot be saved for each task; give it its shape before start(), or make it an ordinary attribute"
             )

@@ -1,4 +1,4 @@
-"""What training asks of the machine: a device, one thread, and memory that stays."""
+"""Settings of the machine for training: device, threads and memory allocation."""
 
 from __future__ import annotations
 
@@ -9,41 +9,43 @@ from functools import cache
 
 import torch
 
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # as malloc.h has them
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # constants of malloc.h
 
 
 @cache
 def retain_heap() -> None:
-    """Once per process: let the C library keep the memory of a step for the next.
+    """Configure the C library, once per process, to keep freed memory for the next step.
 
-    glibc gives large blocks, and the free end of its heap, back to the system at once, and every step has their pages
-    made anew, which takes up to a third of its time. Other libraries have no such settings, and are left alone.
+    By default glibc returns large blocks, and the free end of its heap, to the system at once. Every training step then
+    faults their pages in again, which takes up to a third of its time. Other C libraries have no such settings and stay
+    as they are.
     """
     with suppress(AttributeError, OSError, TypeError):
         mallopt = ctypes.CDLL(None).mallopt
-        mallopt(M_MMAP_THRESHOLD, 32 << 20)  # the most there is: larger blocks are always given back
+        mallopt(M_MMAP_THRESHOLD, 32 << 20)  # the maximum: larger blocks are always returned
         mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
 
 
 def check_device(name: str) -> str:
-    """The name of a device that is there, or a clear error.
+    """Return the name of a device, or raise an error if it cannot be used.
 
-    >>> check_device("cpu")
-    'cpu'
+    Example:
+        >>> check_device("cpu")
+        'cpu'
     """
     try:
-        torch.ones(1, device=name).item()  # not on the device meta, say
-    except (RuntimeError, AssertionError, ValueError) as fault:
-        reason = str(fault).splitlines()[0]
+        torch.ones(1, device=name).item()  # fails on the device meta, for example
+    except (RuntimeError, AssertionError, ValueError) as error:
+        reason = str(error).splitlines()[0]
         raise ValueError(
-            f"device={name!r}: not usable here ({reason}); give cpu, or cuda where there is a GPU"
+            f"device={name!r}: not usable here ({reason}); give cpu, or cuda on a machine with a GPU"
         ) from None
     return name
 
 
 @contextmanager
 def single_thread() -> Iterator[None]:
-    """One thread inside operations: two nodes side by side beat two threads in one, and bits depend on neither."""
+    """Run operations on one thread: results do not depend on the machine, and nodes can be trained in parallel."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:

@@ -1,4 +1,4 @@
-"""What cannot be taught: refused in words that help."""
+"""Checks that a network can be trained by a learner."""
 
 from __future__ import annotations
 
@@ -7,28 +7,31 @@ from torch import nn
 
 
 def check_network(network: nn.Module) -> None:
-    """What cannot be taught, or not be kept afterwards."""
+    """Raise an error if a learner cannot train a network or cannot save it."""
     if not isinstance(network, nn.Module):
         raise ValueError(f"a network of type {type(network).__name__}: give a torch.nn.Module")
     _check_not_wrapped(network)
     if not any(parameter.requires_grad for parameter in network.parameters()):
-        raise ValueError("the network has no parameter to be trained: give one with requires_grad")
+        raise ValueError("the network has no trainable parameter: set requires_grad of at least one")
     for name, module in network.named_modules():
         if type(module).get_extra_state is not nn.Module.get_extra_state:
             where = f"module {name!r}" if name else "the network"
-            raise ValueError(f"{where} keeps more than tensors (get_extra_state), which a learner could not save")
+            raise ValueError(
+                f"{where} has a state other than tensors (get_extra_state), which a learner cannot save; "
+                "store it in buffers instead"
+            )
 
 
 def _check_not_wrapped(network: nn.Module) -> None:
-    """Wrappers that copy, shard or compile a network do not see what happens to the layers inside."""
+    """Raise an error for wrappers that copy, shard or compile a network: they bypass changes of the layers inside."""
     for name, module in network.named_modules():
         kind = type(module).__name__
         if kind in ("DataParallel", "DistributedDataParallel", "FullyShardedDataParallel", "OptimizedModule"):
             where = f"module {name!r}" if name else "the network"
-            raise ValueError(f"{where} is wrapped in {kind}: give the learner what it wraps")
+            raise ValueError(f"{where} is wrapped in {kind}: give the learner the module inside")
 
 
 def check_not_inference_mode() -> None:
-    """Nothing has gradients there."""
+    """Raise an error in inference mode, where there are no gradients."""
     if torch.is_inference_mode_enabled():
-        raise RuntimeError("in inference mode nothing can be learned: leave torch.inference_mode()")
+        raise RuntimeError("training is impossible in inference mode: leave torch.inference_mode()")

@@ -1,4 +1,4 @@
-"""Networks whose forward has an argument `task`: told the task's number."""
+"""Networks whose forward function has an argument `task`: it is set to the index of the task."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from torch import Tensor, nn
 
 
 def bind_task(network: nn.Module, index: int) -> Callable[[Tensor], Tensor]:
-    """The network as a function of inputs; one whose forward has an argument `task` is told the task's number."""
+    """Return the network as a function of its inputs, with the argument `task`, if it has one, set to an index."""
     if "task" not in inspect.signature(network.forward).parameters:
         return network
     return lambda inputs: network(inputs, task=index)
 
 
 @contextmanager
-def task_bound(network: nn.Module, task: int) -> Iterator[None]:
-    """A network whose forward has an argument `task` is told the task's number, unless the caller tells it."""
+def task_bound(network: nn.Module, index: int) -> Iterator[None]:
+    """Set the default of the network's argument `task`, if it has one, to an index."""
     before = network.__dict__.get("forward")
     if "task" not in inspect.signature(network.forward).parameters:
         yield
         return
-    network.forward = _TaskForward(network.forward, task)
+    network.forward = _TaskForward(network.forward, index)
     try:
         yield
     finally:
@@ -34,12 +34,12 @@ def task_bound(network: nn.Module, task: int) -> Iterator[None]:
 
 
 class _TaskForward:
-    """A network's forward that knows the task. No closure: a copy of the network gets one of its own."""
+    """A forward function with a default `task`. It is a class because a closure would not be copied with a network."""
 
     def __init__(self, forward: Callable[..., Any], task: int) -> None:
         self.forward, self.task = forward, task
         self.__signature__ = inspect.signature(forward)
 
-    def __call__(self, *given: Any, **named: Any) -> Any:
-        known = "task" in self.__signature__.bind_partial(*given, **named).arguments
-        return self.forward(*given, **named) if known else self.forward(*given, task=self.task, **named)
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = "task" in self.__signature__.bind_partial(*args, **kwargs).arguments
+        return self.forward(*args, **kwargs) if given else self.forward(*args, task=self.task, **kwargs)

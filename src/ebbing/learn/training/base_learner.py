@@ -1,9 +1,8 @@
-"""A network that is taught tasks one after another: how it is asked about each of them, and how it is kept."""
+"""The base class of learners: a network that learns tasks one after another, is evaluated on each, and is saved."""
 
 from __future__ import annotations
 
 import os
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -15,6 +14,7 @@ from torch import Tensor, nn
 
 from ebbing._files import write_atomic
 from ebbing.learn.tasks.base import TaskData
+from ebbing.learn.training._managed_network import ManagedNetwork
 from ebbing.learn.training._network_checks import check_network
 from ebbing.learn.training._state_file import State, decode_json, dump, encode_json, parse, with_prefix
 from ebbing.learn.training._task_argument import bind_task, task_bound
@@ -31,32 +31,51 @@ from ebbing.learn.training.schedule import Checkpoint, ProgressCallback, Schedul
 
 
 class TrainableParameters(list[nn.Parameter]):
-    """What is to be trained while a task is learned; `named` has the same by name, for groups of an optimizer."""
+    """The parameters to train while a task is learned.
+
+    `named` has the same parameters by name, for parameter groups of an optimizer.
+
+    Args:
+        named: Parameters by name.
+    """
 
     def __init__(self, named: dict[str, nn.Parameter]) -> None:
         super().__init__(named.values())
         self.named = named
 
     def check_finite(self, task: str) -> None:
-        """A task whose training diverged is not to be remembered."""
+        """Check that the training of a task has not diverged.
+
+        Args:
+            task: Name of the task.
+
+        Raises:
+            FloatingPointError: If a parameter is not finite.
+        """
         if not all(parameter.isfinite().all() for parameter in self):
-            raise FloatingPointError(f"weights after task {task!r} are not all finite; the task is not remembered")
+            raise FloatingPointError(
+                f"weights after task {task!r} are not all finite, so the task is discarded; lower the learning rate"
+            )
 
 
-class BaseLearner(ABC):
-    """The network, and the names of the tasks it has learned."""
+class BaseLearner(ManagedNetwork, ABC):
+    """A network and the names of the tasks that it has learned.
 
-    kind: ClassVar[str]  # the name of its method
+    Attributes:
+        kind: The name of the method.
+
+    Args:
+        network: The network, which is trained in place.
+        schedule: The schedule of training.
+    """
+
+    kind: ClassVar[str]
 
     def __init__(self, network: nn.Module, schedule: Schedule) -> None:
         check_network(network)
-        self.network, self.schedule = network, schedule
+        super().__init__(network)
+        self.schedule = schedule
         self.tasks: list[str] = []
-        self._busy = ""  # why nothing can be asked now
-        self._pending_restore: Callable[[], None] | None = (
-            None  # what is to be put back into the network, if not done yet
-        )
-        self._lock = threading.RLock()  # answering puts other weights into the network: one thread at a time
 
     # Learning
 
@@ -66,113 +85,179 @@ class BaseLearner(ABC):
         data: Data,
         *,
         validation: Data | None = None,
-        random: torch.Generator | None = None,
+        generator: torch.Generator | None = None,
         checkpoint: Checkpoint | None = None,
-        watch: ProgressCallback | None = None,
+        progress: ProgressCallback | None = None,
     ) -> None:
-        """Learn a task by the method's schedule. Nothing changes if this is interrupted.
+        """Learn a task by the method's schedule. If this is interrupted, nothing changes.
 
-        data: a pair of tensors, shuffled anew every epoch by `random`; or anything that yields batches, such as a
-        DataLoader; or a `TaskData`. Methods that protect draw some examples by `random` and protect what these use of
-        each layer; for that they read a DataLoader once more than there are epochs, unless it is known to shuffle.
+        Methods that protect learned tasks draw random examples to measure the inputs of each layer. For that they read
+        an iterable of batches once more than there are epochs, except a DataLoader that shuffles.
+
+        Args:
+            task: Name of the task.
+            data: A pair of tensors, which is shuffled anew every epoch; or an iterable of batches, such as a
+                DataLoader; or a `TaskData`.
+            validation: Validation data for a schedule with patience; by default that of a `TaskData`.
+            generator: The generator that shuffles and draws examples; by default one with seed 0.
+            checkpoint: Where unfinished training is saved, and resumed from.
+            progress: A function that is called after every epoch with the share of the task that is done and a
+                short message.
         """
-        random = random if random is not None else torch.Generator().manual_seed(0)
+        generator = generator if generator is not None else torch.Generator().manual_seed(0)
         validation = self._validation(data, validation)
-        with self._learning(task, data, random) as parameters:
+        with self._task_context(task, data, generator) as parameters:
             fit(
                 self.schedule,
                 self.network,
                 bind_task(self.network, len(self.tasks)),
                 parameters,
-                self._batches(data, random),
+                self._batches(data, generator),
                 task=task,
                 validation=None if validation is None else self._pair_to_device(validation),
-                random=random,
+                generator=generator,
                 checkpoint=checkpoint,
-                watch=watch,
+                progress=progress,
             )
 
     @abstractmethod
-    def _learning(self, task: str, data: Data, random: torch.Generator) -> AbstractContextManager[TrainableParameters]:
-        """A context in which the task is learned, by training what it gives."""
+    def _task_context(
+        self, task: str, data: Data, generator: torch.Generator
+    ) -> AbstractContextManager[TrainableParameters]:
+        """Return a context that yields the parameters to train, and in which the task is learned."""
 
-    def _batches(self, data: Data, random: torch.Generator | None) -> Callable[[], Iterable[Pair]]:
-        """A function that gives the batches of an epoch."""
-        return epoch_batches(data, self.schedule.batch_size, random, self._device)
+    def _batches(self, data: Data, generator: torch.Generator | None) -> Callable[[], Iterable[Pair]]:
+        """Return a function that returns the batches of an epoch."""
+        return epoch_batches(data, self.schedule.batch_size, generator, self._device)
 
-    # Answering
+    # Evaluation
 
     def outputs(self, task: str | None, inputs: Tensor) -> Tensor:
-        """What the network says of inputs that belong to a task. None: as it stands, for a task not learned yet."""
+        """Return the network's outputs for inputs of a task.
+
+        Args:
+            task: Name of a learned task, or None for the current network, as for a task that has not been learned.
+            inputs: Inputs, (n, ...).
+
+        Returns:
+            Outputs, (n, ...).
+
+        Raises:
+            ValueError: If `inputs` is not a tensor or the task has not been learned.
+        """
         if not isinstance(inputs, Tensor):
-            raise ValueError(f"inputs of type {type(inputs).__name__}: give a tensor, as torch.as_tensor() makes it")
+            raise ValueError(
+                f"inputs of type {type(inputs).__name__}: give a tensor, for example torch.as_tensor(inputs)"
+            )
         with self._exclusive():
             self._check_weights()
-            number = None if task is None else self._number(task)
-            forward = bind_task(self.network, len(self.tasks) if number is None else number)
-            with self._as(number), torch.no_grad():
+            index = None if task is None else self._task_index(task)
+            forward = bind_task(self.network, len(self.tasks) if index is None else index)
+            with self._task_weights(index), torch.no_grad():
                 batches = split_batches(inputs, self.schedule.test_batch_size)
-                return torch.cat([forward(self._copy_here(x)) for x in batches])
+                return torch.cat([forward(self._copy_to_device(x)) for x in batches])
 
     def accuracy(self, task: str, data: Data) -> float:
-        """Share of a task's examples that are classified rightly; of a `TaskData`, those to be tested on."""
+        """Compute the accuracy on a task: the share of examples that are classified correctly.
+
+        Args:
+            task: Name of a learned task.
+            data: Data in any form; of a `TaskData`, the test data is used.
+
+        Returns:
+            The accuracy, from 0 to 1.
+
+        Raises:
+            ValueError: If the task has not been learned, there are no examples, or labels and outputs do not match.
+        """
         if isinstance(data, TaskData):
             data = (data.test_inputs, data.test_labels)
-        right = total = 0
+        correct = total = 0
         with self._exclusive():
             self._check_weights()
-            number = self._number(task)
-            forward = bind_task(self.network, number)
-            with self._as(number), torch.no_grad():
+            index = self._task_index(task)
+            forward = bind_task(self.network, index)
+            with self._task_weights(index), torch.no_grad():
                 for inputs, labels in epoch_batches(data, self.schedule.test_batch_size, None, self._device)():
-                    outputs = forward(self._copy_here(inputs))
-                    guesses, wanted = outputs.argmax(1), labels
-                    if labels.is_floating_point():  # yes or no, perhaps with some doubt
-                        guesses, wanted = outputs > 0, labels > 0.5
-                    if guesses.shape != labels.shape:
-                        shapes = f"{tuple(labels.shape)}, guesses {tuple(guesses.shape)}"
-                        raise ValueError(f"labels of shape {shapes}: give as many labels as there are guesses")
-                    right, total = right + int((guesses == wanted).sum()), total + labels.numel()
+                    outputs = forward(self._copy_to_device(inputs))
+                    predicted, expected = outputs.argmax(1), labels
+                    if labels.is_floating_point():  # binary, perhaps probabilities
+                        predicted, expected = outputs > 0, labels > 0.5
+                    if predicted.shape != labels.shape:
+                        shapes = f"{tuple(labels.shape)}, predictions {tuple(predicted.shape)}"
+                        raise ValueError(f"labels of shape {shapes}: give as many labels as predictions")
+                    correct, total = correct + int((predicted == expected).sum()), total + labels.numel()
         if not total:
             raise ValueError("no examples: give at least one")
-        return right / total
+        return correct / total
 
     @contextmanager
-    def answering(self, task: str) -> Iterator[nn.Module]:
-        """The network as it is for a task, in evaluation mode; as it was again at the end."""
-        words = "the network answers for one task: leave the context of answering() before anything else is asked"
-        with self._occupied(words):
+    def evaluating(self, task: str) -> Iterator[nn.Module]:
+        """Make the network that of a task, in evaluation mode; it is restored at the end.
+
+        Args:
+            task: Name of a learned task.
+
+        Yields:
+            The network with the task's weights.
+        """
+        reason = "the network has the weights of one task: leave the context of evaluating() first"
+        with self._reserved(reason):
             self._check_weights()
-            number, before = self._number(task), self._copied()
-            with self._borrowed(lambda: self._write(before)), self._as(number), task_bound(self.network, number):
+            index, before = self._task_index(task), self._copy_values()
+            with (
+                self._restored_after(lambda: self._write_values(before)),
+                self._task_weights(index),
+                task_bound(self.network, index),
+            ):
                 yield self.network
 
-    # Keeping
+    # Saving
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write everything into a safetensors file; the whole file or, if interrupted, the file as it was."""
+        """Save the state to a safetensors file, atomically.
+
+        Args:
+            path: Path of the file; if writing is interrupted, an existing file stays as it was.
+        """
         write_atomic(Path(path), dump(self.state()))
 
     def load(self, path: str | os.PathLike[str]) -> None:
-        """Read what `save` wrote; if that is damaged, or of another network or method, nothing changes."""
+        """Load a state from a file that `save` wrote; if that fails, nothing changes.
+
+        Args:
+            path: Path of the file.
+
+        Raises:
+            ValueError: If the file is damaged, or of another network or method.
+        """
         try:
             state = parse(Path(path).read_bytes())
-        except ValueError as fault:
-            raise ValueError(f"{os.fspath(path)} is damaged or no safetensors file: {fault}") from None
+        except ValueError as error:
+            raise ValueError(f"{os.fspath(path)} is damaged or not a safetensors file: {error}") from None
         self.restore(state)
 
     def state(self) -> State:
-        """Everything, as tensors by name, in memory of their own."""
+        """Return a copy of everything that has been learned.
+
+        Returns:
+            Tensors by name, on the CPU.
+        """
         with self._exclusive():
             self._check_weights()
-            state = {f"network.{name}": value for name, value in self.network.state_dict().items()} | self._kept()
+            state = {f"network.{name}": value for name, value in self.network.state_dict().items()}
+            state |= self._method_state()
             state["tasks"], state["method"] = encode_json(self.tasks), encode_json(self._describe())
             return {
                 name: value.detach().cpu().clone(memory_format=torch.contiguous_format) for name, value in state.items()
             }
 
     def restore(self, state: State) -> None:
-        """Take over what `state` gave, of a learner of the same network and method."""
+        """Restore a state that `state` returned, of a learner with the same network and method.
+
+        Args:
+            state: Tensors by name.
+        """
         with self._exclusive():
             self._restore(state)
 
@@ -181,18 +266,19 @@ class BaseLearner(ABC):
             here = {name: self._to_device(value) for name, value in state.items()}
             tasks = decode_json(state["tasks"])
             method = decode_json(state["method"]) if "method" in state else {}
-            if any(method.get(name, value) != value for name, value in self._describe().items()):  # early ones say less
-                raise ValueError(f"it is of {method}, this one of {self._describe()}")
-            apply = self._read_state(here, len(tasks))
-            network, own = with_prefix(here, "network."), self.network.state_dict()
-            if unknown := sorted(network.keys() - own.keys()):
+            settings = self._describe()  # early states have fewer
+            if any(method.get(name, value) != value for name, value in settings.items()):
+                raise ValueError(f"it is a state of {method}, but this learner is {settings}")
+            apply = self._parse_method_state(here, len(tasks))
+            network, current = with_prefix(here, "network."), self.network.state_dict()
+            if unknown := sorted(network.keys() - current.keys()):
                 raise ValueError(f"this network has no {unknown[0]!r}")
-            for name, value in own.items():  # before anything is overwritten
-                given = network[name]
-                if (given.shape, given.dtype) != (value.shape, value.dtype):
-                    raise ValueError(f"{name} is {_kind(given)} there and {_kind(value)} here")
-        except (KeyError, RuntimeError, ValueError) as fault:
-            reason = f"it has no {fault}" if isinstance(fault, KeyError) else fault
+            for name, value in current.items():  # before anything is overwritten
+                saved = network[name]
+                if (saved.shape, saved.dtype) != (value.shape, value.dtype):
+                    raise ValueError(f"{name} is {_describe_tensor(saved)} there and {_describe_tensor(value)} here")
+        except (KeyError, RuntimeError, ValueError) as error:
+            reason = f"it has no {error}" if isinstance(error, KeyError) else error
             raise ValueError(f"not the state of a learner with this network and method: {reason}") from None
 
         def finish() -> None:
@@ -200,140 +286,63 @@ class BaseLearner(ABC):
             self.tasks = tasks
             apply()
 
-        self._pending_restore = (
-            finish  # once begun it is brought to its end, if interrupted before anything else is asked
-        )
+        self._pending_restore = finish  # if interrupted, it is completed before the learner is used again
         self._restore_network()
 
-    # What learners that keep something for each task do otherwise
+    # To be overridden by learners with task-specific values
 
     @contextmanager
-    def _as(self, task: int | None) -> Iterator[None]:
-        """The network as it is for a task (None: one not learned yet), in evaluation mode."""
+    def _task_weights(self, task: int | None) -> Iterator[None]:
+        """Make the network that of a task (None: one that has not been learned), in evaluation mode."""
         with preserved_modes(self.network):
             self.network.eval()
             yield
 
     def _check_weights(self) -> None:
-        """Tell if somebody else has changed the network since the latest task, where that does harm."""
+        """Warn or raise an error if the network was changed from outside since the latest task."""
         return
 
-    def _kept(self) -> State:
-        """What a state has besides the network."""
+    def _method_state(self) -> State:
+        """Return the tensors of a state that are not the network's."""
         return {}
 
-    def _read_state(self, state: State, tasks: int) -> Callable[[], None]:
-        """What `_kept` gave, read and checked; taken over when the function returned is called."""
+    def _parse_method_state(self, state: State, tasks: int) -> Callable[[], None]:
+        """Check the tensors that `_method_state` returned, and return a function that restores them."""
         return lambda: None
 
     def _describe(self) -> dict[str, Any]:
-        """What a state must have in common with the learner that takes it over."""
+        """Return the settings in which a state and the learner that restores it must agree."""
         return {"kind": self.kind}
 
-    # Small things
+    # Checks of arguments
 
-    @contextmanager
-    def _occupied(self, why: str) -> Iterator[None]:
-        """Nothing else can be asked while this is open: the network is not as it is between tasks."""
-        with self._exclusive():
-            self._busy = why
-            try:
-                yield
-            finally:
-                self._busy = ""
-
-    @contextmanager
-    def _exclusive(self) -> Iterator[None]:
-        """Other threads wait for each other; the thread that has opened a context is told to leave it."""
-        with self._lock:
-            if self._busy:
-                raise RuntimeError(self._busy)
-            self._restore_network()
-            yield
-
-    @contextmanager
-    def _borrowed(self, put_back: Callable[[], None]) -> Iterator[None]:
-        """The network may be changed inside; `put_back` makes it what it was.
-
-        Putting back takes a while and may be interrupted, too. It is then done again before anything else is asked.
-        """
-        before, self._pending_restore = self._pending_restore, put_back
-        try:
-            yield
-        finally:
-            put_back()
-            self._pending_restore = before
-
-    def _restore_network(self) -> None:
-        if self._pending_restore is not None:
-            self._pending_restore()
-            self._pending_restore = None
-
-    def __getstate__(self) -> dict[str, Any]:
-        with self._lock:
-            if self._busy:
-                raise RuntimeError(f"a learner cannot be copied just now: {self._busy}")
-            self._restore_network()
-            return {name: value for name, value in vars(self).items() if name != "_lock"} | {"_mend": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state, _lock=threading.RLock())
-
-    def _check_new(self, task: str) -> None:
+    def _check_new_task(self, task: str) -> None:
         if self._busy:
             raise RuntimeError(self._busy)
         if not isinstance(task, str):
-            raise ValueError(f"task {task!r}: give a name, as text")
+            raise ValueError(f"task {task!r}: give a name, a string")
         if task in self.tasks:
-            raise ValueError(f"task {task!r} has been learned already; give it another name to learn it once more")
+            raise ValueError(f"task {task!r} has already been learned; to learn it again, give it another name")
 
-    def _number(self, task: str) -> int:
+    def _task_index(self, task: str) -> int:
         if task not in self.tasks:
-            known = ", ".join(map(repr, self.tasks)) or "none yet"
-            raise ValueError(
-                f"task {task!r} is unknown: learned are {known}. To answer, the network must know the task"
-            )
+            learned = ", ".join(map(repr, self.tasks)) or "none"
+            raise ValueError(f"task {task!r} has not been learned; learned tasks: {learned}")
         return self.tasks.index(task)
 
     def _validation(self, data: Data, validation: Data | None) -> Pair | None:
-        """What is given, checked, or else what comes with the data."""
+        """Return the given validation data, or else that of a `TaskData`."""
         if validation is None:
             return validation_pair(data)
         if self.schedule.patience is None:
             raise ValueError(
-                "validation data are for a schedule with patience; give it patience, or no validation data"
+                "validation data is used only by a schedule with patience; set patience, or give no validation data"
             )
         return concatenated_batches(validation)
 
     def _pair_to_device(self, pair: Pair) -> Pair:
         return self._to_device(pair[0]), self._to_device(pair[1])
 
-    def _values(self) -> dict[str, Tensor]:
-        """Parameters and buffers by name, as they are now: modules may replace their buffers."""
-        return dict(self.network.named_parameters()) | dict(self.network.named_buffers())
 
-    def _copied(self, names: Iterable[str] | None = None) -> dict[str, Tensor]:
-        """Copies of some of the values, or of all."""
-        values = self._values()
-        return {name: values[name].detach().clone() for name in (values if names is None else names)}
-
-    def _write(self, copies: dict[str, Tensor]) -> None:
-        values = self._values()
-        with torch.no_grad():
-            for name, copy in copies.items():
-                values[name].copy_(copy)
-
-    @property
-    def _device(self) -> torch.device:
-        return next(self.network.parameters()).device
-
-    def _to_device(self, tensor: Tensor) -> Tensor:
-        return tensor.to(self._device)
-
-    def _copy_here(self, tensor: Tensor) -> Tensor:
-        """A copy: the network may work in place."""
-        return tensor.to(self._device, copy=True)
-
-
-def _kind(tensor: Tensor) -> str:
+def _describe_tensor(tensor: Tensor) -> str:
     return f"{tuple(tensor.shape)} of {tensor.dtype}"

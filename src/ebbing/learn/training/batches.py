@@ -1,4 +1,4 @@
-"""Data in the forms that people have them: a pair of tensors, anything that yields batches, or a `TaskData`."""
+"""Data for training: a pair of tensors, an iterable of batches such as a DataLoader, or a `TaskData`."""
 
 from __future__ import annotations
 
@@ -13,36 +13,68 @@ from torch.utils.data import DataLoader, Dataset, RandomSampler
 from ebbing.learn.tasks.base import TaskData
 
 Pair = tuple[Tensor, Tensor]
+"""Inputs (n, ...) and labels (n, 1) or (n,)."""
+
 Data = TaskData | Pair | Iterable[Pair]
+"""Data of a task in any of the supported forms."""
 
 
 def epoch_batches(
-    data: Data, size: int, random: torch.Generator | None, device: torch.device
+    data: Data, size: int, generator: torch.Generator | None, device: torch.device
 ) -> Callable[[], Iterable[Pair]]:
-    """A function that gives the batches of one epoch: of tensors shuffled anew by `random`, if given."""
+    """Return a function that returns the batches of one epoch.
+
+    Args:
+        data: Data in any form.
+        size: Size of the batches of tensors; an iterable of batches is used as it is.
+        generator: The generator that shuffles tensors anew every epoch; None to keep their order.
+        device: The device of the batches.
+
+    Returns:
+        A function without arguments.
+    """
     if not isinstance(data, TaskData | tuple):
-        loader = cast(Iterable[Pair], _readable(data))
-        return lambda: _sent(loader, device)
+        loader = cast(Iterable[Pair], _check_iterable(data))
+        return lambda: _move_batches(loader, device)
     pair = training_pair(cast(TaskData | Pair, data))
-    return lambda: _sent(shuffled_batches(pair, size, random), device)
+    return lambda: _move_batches(shuffled_batches(pair, size, generator), device)
 
 
 def shuffled_batches(
-    tensors: Sequence[Tensor], size: int, random: torch.Generator | None
+    tensors: Sequence[Tensor], size: int, generator: torch.Generator | None
 ) -> Iterator[tuple[Tensor, ...]]:
-    """Batches of tensors that belong together row by row, in an order that `random`, if given, chooses."""
-    if random is not None:
-        order = torch.randperm(len(tensors[0]), generator=random)
-        # One copy of everything in the new order costs less than gathering every batch.
+    """Return batches of tensors that have the same number of rows, shuffled jointly.
+
+    Args:
+        tensors: Tensors (n, ...).
+        size: Size of the batches.
+        generator: The generator of the random order; None to keep the order.
+
+    Returns:
+        An iterator over tuples of batches.
+    """
+    if generator is not None:
+        order = torch.randperm(len(tensors[0]), generator=generator)
+        # Copying everything in the new order once is faster than gathering every batch.
         tensors = [tensor.index_select(0, order.to(tensor.device)) for tensor in tensors]
     return zip(*(split_batches(tensor, size) for tensor in tensors), strict=True)
 
 
 def split_batches(values: Tensor, size: int) -> tuple[Tensor, ...]:
-    """Batches of a size. A last one of a single example joins the one before: its statistics normalize nothing.
+    """Split a tensor into batches; a last batch of one example is merged with the one before it.
 
-    >>> [len(batch) for batch in split_batches(torch.zeros(9), 4)]
-    [4, 5]
+    Batch normalization cannot normalize a single example.
+
+    Args:
+        values: A tensor (n, ...).
+        size: Size of the batches.
+
+    Returns:
+        The batches.
+
+    Example:
+        >>> [len(batch) for batch in split_batches(torch.zeros(9), 4)]
+        [4, 5]
     """
     batches = values.split(size)
     if len(batches) > 1 and len(batches[-1]) == 1 < size:
@@ -50,107 +82,164 @@ def split_batches(values: Tensor, size: int) -> tuple[Tensor, ...]:
     return batches
 
 
-def _sent(batches: Iterable[tuple[Tensor, ...]], device: torch.device) -> Iterator[Pair]:
+def _move_batches(batches: Iterable[tuple[Tensor, ...]], device: torch.device) -> Iterator[Pair]:
     for batch in batches:
-        inputs, labels = _checked(batch)
+        inputs, labels = _check_pair(batch)
         check_labels(labels)
         yield inputs.to(device), labels.to(device)
 
 
 def check_labels(labels: Tensor) -> None:
-    """Refuse numbers that are neither classes nor yes or no: what `learn` minimizes makes no sense of them."""
+    """Check that floating-point labels are from 0 to 1, as the loss requires.
+
+    Args:
+        labels: Labels of any type.
+
+    Raises:
+        ValueError: If they are not.
+    """
     if labels.is_floating_point() and not ((labels >= 0) & (labels <= 1)).all():
         raise ValueError(
-            "labels that are not all between 0 and 1: give classes as torch.int64, yes or no as 1.0 or 0.0; for "
-            "another loss learn by a loop of your own, in task()"
+            "labels that are not all between 0 and 1: give classes as torch.int64, binary labels as 1.0 or 0.0; for "
+            "another loss write a training loop inside task()"
         )
 
 
 def training_pair(data: TaskData | Pair) -> Pair:
-    """Inputs and labels to learn from, checked."""
-    return _checked((data.train_inputs, data.train_labels) if isinstance(data, TaskData) else data)
+    """Return the checked training inputs and labels.
+
+    Args:
+        data: A pair of tensors or a `TaskData`.
+
+    Returns:
+        Inputs and labels.
+    """
+    return _check_pair((data.train_inputs, data.train_labels) if isinstance(data, TaskData) else data)
 
 
-def _checked(pair: object) -> Pair:
-    """Two tensors that belong together: what people pass tells them what to pass."""
+def _check_pair(pair: object) -> Pair:
     if not isinstance(pair, tuple | list) or len(pair) != 2 or not all(isinstance(part, Tensor) for part in pair):
-        raise ValueError(
-            f"{_describe_type(pair)}: give inputs and labels, two tensors; a loader yields such pairs, batch by batch"
-        )
+        raise ValueError(f"{_describe_type(pair)}: give inputs and labels, two tensors; a loader must yield such pairs")
     inputs, labels = cast(Pair, tuple(pair))
     if inputs.ndim == 0 or labels.ndim == 0:
-        raise ValueError("a single example: give batches of them; of a Dataset make a DataLoader")
+        raise ValueError("a single example: give batches of examples; for a Dataset, make a DataLoader")
     if len(inputs) != len(labels) or len(inputs) == 0:
-        raise ValueError(f"{len(inputs)} inputs and {len(labels)} labels: give as many of both, at least one")
+        raise ValueError(f"{len(inputs)} inputs and {len(labels)} labels: give equally many, and at least one")
     if not labels.is_floating_point() and labels.dtype != torch.int64:
-        raise ValueError(f"labels of type {labels.dtype}: give classes as torch.int64, yes or no as 1.0 or 0.0")
+        raise ValueError(f"labels of type {labels.dtype}: give classes as torch.int64, binary labels as 1.0 or 0.0")
     return inputs, labels
 
 
 def validation_pair(data: Data) -> Pair | None:
-    """The validation data that come with a sample."""
+    """Return the validation data of a `TaskData`.
+
+    Args:
+        data: Data in any form.
+
+    Returns:
+        Inputs and labels, or None if there are none.
+    """
     if not isinstance(data, TaskData) or data.validation_inputs is None or data.validation_labels is None:
         return None
     return data.validation_inputs, data.validation_labels
 
 
 def concatenated_batches(data: Data) -> Pair:
-    """All inputs and labels, in one tensor each."""
+    """Concatenate all batches.
+
+    Args:
+        data: Data in any form.
+
+    Returns:
+        All inputs (n, ...) and all labels (n, ...).
+
+    Raises:
+        ValueError: If there are no batches.
+    """
     if isinstance(data, TaskData | tuple):
         return training_pair(cast(TaskData | Pair, data))
-    parts = [_checked(batch) for batch in _readable(data)]
+    parts = [_check_pair(batch) for batch in _check_iterable(data)]
     if not parts:
         raise ValueError("the data yields no batches: give at least one")
     inputs, labels = zip(*parts, strict=True)
     return torch.cat(inputs), torch.cat(labels)
 
 
-def draw_examples(data: Data, wanted: int, random: torch.Generator) -> Pair:
-    """Some examples by chance. A loader that shuffles has them in its first batches; others are read to the end."""
+def draw_examples(data: Data, num_examples: int, generator: torch.Generator) -> Pair:
+    """Draw training examples randomly without replacement.
+
+    The first batches of a DataLoader that shuffles are a random choice; other iterables are read to the end.
+
+    Args:
+        data: Data in any form.
+        num_examples: How many examples to draw; all if there are fewer.
+        generator: The generator of the random choice.
+
+    Returns:
+        Inputs and labels.
+
+    Raises:
+        ValueError: If there are no batches, or the data can be read only once.
+    """
     if isinstance(data, TaskData | tuple):
         inputs, labels = training_pair(cast(TaskData | Pair, data))
-        chosen = torch.randperm(len(inputs), generator=random)[:wanted]
+        chosen = torch.randperm(len(inputs), generator=generator)[:num_examples]
         return inputs[chosen], labels[chosen]
-    shuffled = isinstance(data, DataLoader) and isinstance(data.sampler, RandomSampler)
-    found: Pair | None = None
-    lots = torch.empty(0)  # one for each example found; those with the smallest stay
+    shuffles = isinstance(data, DataLoader) and isinstance(data.sampler, RandomSampler)
+    drawn: Pair | None = None
+    scores = torch.empty(0)  # one random number per example; those with the smallest are kept
     if isinstance(data, Iterator):
-        raise ValueError("the data can be read only once, but every epoch reads them: give a list or a DataLoader")
-    for batch in _readable(data):
-        part = _checked(batch)
-        found = part if found is None else (torch.cat([found[0], part[0]]), torch.cat([found[1], part[1]]))
-        lots = torch.cat([lots, torch.rand(len(part[0]), generator=random)])
-        chosen = lots.argsort()[:wanted]
-        lots, found = lots[chosen], (found[0][chosen], found[1][chosen])
-        if shuffled and len(lots) == wanted:
+        raise ValueError("the data can be read only once, but every epoch reads it: give a list or a DataLoader")
+    for batch in _check_iterable(data):
+        part = _check_pair(batch)
+        drawn = part if drawn is None else (torch.cat([drawn[0], part[0]]), torch.cat([drawn[1], part[1]]))
+        scores = torch.cat([scores, torch.rand(len(part[0]), generator=generator)])
+        chosen = scores.argsort()[:num_examples]
+        scores, drawn = scores[chosen], (drawn[0][chosen], drawn[1][chosen])
+        if shuffles and len(scores) == num_examples:
             break
-    if found is None:
+    if drawn is None:
         raise ValueError("the data yields no batches: give at least one")
-    return found
+    return drawn
 
 
-def subsample(pair: Pair, wanted: int) -> Pair:
-    """As many examples by chance, the same ones each time; all if there are no more."""
+def subsample(pair: Pair, num_examples: int) -> Pair:
+    """Choose examples pseudo-randomly, the same ones in every call.
+
+    Args:
+        pair: Inputs and labels.
+        num_examples: How many examples to choose; all if there are fewer.
+
+    Returns:
+        Inputs and labels.
+    """
     inputs, labels = pair
-    if len(inputs) <= wanted:
+    if len(inputs) <= num_examples:
         return pair
-    chosen = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(0))[:wanted]
+    chosen = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(0))[:num_examples]
     return inputs[chosen.to(inputs.device)], labels[chosen.to(labels.device)]
 
 
-def _readable(data: object) -> Iterable[object]:
+def _check_iterable(data: object) -> Iterable[object]:
     if isinstance(data, Dataset):
         raise ValueError("a Dataset: give a DataLoader of it, which makes batches")
     if not isinstance(data, Iterable):
         raise ValueError(
-            f"{_describe_type(data)}: give inputs and labels, two tensors, or what yields such pairs, batch by batch"
+            f"{_describe_type(data)}: give inputs and labels, two tensors, or an iterable of such pairs, one per batch"
         )
     return data
 
 
 @contextmanager
 def preserved_modes(network: nn.Module) -> Iterator[None]:
-    """Training or evaluation: at the end every module is as it was, also where some were not as the others."""
+    """Restore the training or evaluation mode of every single module at the end.
+
+    Args:
+        network: The network.
+
+    Yields:
+        None.
+    """
     modes = [(module, module.training) for module in network.modules()]
     try:
         yield
@@ -159,7 +248,7 @@ def preserved_modes(network: nn.Module) -> Iterator[None]:
             module.training = mode
 
 
-def _describe_type(given: object) -> str:
-    if isinstance(given, tuple | list):
-        return f"{len(given)} things ({', '.join(type(part).__name__ for part in given[:4])})"
-    return f"a {type(given).__name__}"
+def _describe_type(value: object) -> str:
+    if isinstance(value, tuple | list):
+        return f"{len(value)} objects ({', '.join(type(part).__name__ for part in value[:4])})"
+    return f"a {type(value).__name__}"

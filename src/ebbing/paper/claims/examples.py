@@ -1,4 +1,4 @@
-"""Problems that several claims are checked on, and how far a simulated mean may be from theory."""
+"""Problems that several claims use, and the distance of simulated means from theory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ from ebbing.problem import Problem
 
 
 def random_problem(rng: np.random.Generator, T: int | None = None, **fixed: Any) -> Problem:
-    """Tasks of any similarity, overparameterized unless n and p are given."""
+    """Draw a random problem of arbitrary similarity between tasks.
+
+    Args:
+        rng: The random generator.
+        T: The number of tasks; None draws 2 to 8.
+        **fixed: Settings of the problem that are not drawn: n, p, sigma.
+
+    Returns:
+        The problem, overparameterized unless n and p say otherwise.
+    """
     T = int(rng.integers(2, 9)) if T is None else T
     vectors = rng.standard_normal((T, int(rng.integers(1, 9)))) + rng.standard_normal()
     n = int(rng.integers(1, 60))
@@ -20,12 +29,28 @@ def random_problem(rng: np.random.Generator, T: int | None = None, **fixed: Any)
 
 
 def pair(cosine: float, **settings: Any) -> Problem:
-    """Two unit ground truths at a given cosine."""
+    """Return a problem of two unit ground truths.
+
+    Args:
+        cosine: The cosine of the angle between them.
+        **settings: The settings n, p and sigma of the problem.
+
+    Returns:
+        The problem.
+    """
     return Problem(gram=[[1.0, cosine], [cosine, 1.0]], **settings)
 
 
 def largest_z(sample: Array, mean: Array | float) -> float:
-    """Largest distance of sample means from `mean`, in standard errors; runs are the first axis."""
+    """Return the largest distance of sample means from their expectation, in standard errors.
+
+    Args:
+        sample: The samples (runs, ...).
+        mean: The expectation (...).
+
+    Returns:
+        The largest |z|; entries that do not vary are left out.
+    """
     error = sample.std(axis=0, ddof=1) / len(sample) ** 0.5
     varies = error > 1e-12 * np.abs(mean)
     z = np.abs(sample.mean(axis=0) - mean)[varies] / error[varies]

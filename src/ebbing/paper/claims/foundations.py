@@ -1,4 +1,4 @@
-"""Lemmas, theorems, the corollary, and what the appendix and Section 5.3 derive from them."""
+"""Lemmas, theorems, the corollary, and their consequences in the appendix and Section 5.3."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from ebbing.simulation import simulate, solve_task
 from ebbing.theory import expect
 
 
-@claim("SGD reaches the solution nearest to where it starts", "Lemma 1", "gradient descent on one task, n=20, p=60")
+@claim(
+    "gradient descent reaches the solution nearest to its starting point",
+    "Lemma 1",
+    "gradient descent on one task, n=20, p=60",
+)
 def lemma_1(config: Config) -> tuple[str, bool]:
     rng = np.random.default_rng(config.seed)
     X, y, start = rng.standard_normal((20, 60)), rng.standard_normal(20), rng.standard_normal(60)
@@ -23,14 +27,14 @@ def lemma_1(config: Config) -> tuple[str, bool]:
     return f"largest difference {difference:.1e}", bool(difference < 1e-10)
 
 
-@claim("learning a task mixes old error, gap and noise by n/p, with noise n s^2/(p-n-1)", "Lemma 2", "{runs} runs")
+@claim("learning a task: new error = (1 - n/p) old error + n/p gap + n s^2/(p-n-1)", "Lemma 2", "{runs} runs")
 def lemma_2(config: Config) -> tuple[str, bool]:
     problem = Problem.from_vectors([[1.0, 0.0], [0.5, 0.5], [-1.0, 1.0]], n=20, p=40, sigma=1.0)
     z = largest_z(simulate(problem, config.runs, config.seed).errors, expect(problem).errors)
     return f"largest |z| over the error matrix {z:.2f}", z < 4.5
 
 
-@claim("closed forms of E[F_T] and E[G_T], p >= n+2", "Theorem 1", "{problems} problems by recursion; {runs} runs")
+@claim("the closed forms of E[F_T] and E[G_T], p >= n+2", "Theorem 1", "{problems} random problems, {runs} runs")
 def theorem_1(config: Config) -> tuple[str, bool]:
     rng = np.random.default_rng(config.seed)
     worst = max(_closed_form_error(random_problem(rng)) for _ in range(config.problems))
@@ -39,7 +43,7 @@ def theorem_1(config: Config) -> tuple[str, bool]:
     return f"recursion agrees to {worst:.0e}; simulation |z| <= {z:.2f}", worst < 1e-12 and z < 4.5
 
 
-@claim("closed forms of E[F_T] and E[G_T], n >= p+2", "Theorem 2", "{problems} problems by recursion; {runs} runs")
+@claim("the closed forms of E[F_T] and E[G_T], n >= p+2", "Theorem 2", "{problems} random problems, {runs} runs")
 def theorem_2(config: Config) -> tuple[str, bool]:
     rng = np.random.default_rng(config.seed)
     worst = max(
@@ -82,7 +86,9 @@ def corollary_two_tasks(config: Config) -> tuple[str, bool]:
     return f"agree to {worst:.0e}", worst < 1e-13
 
 
-@claim("features missing from the model act as noise of their energy", "footnote to Assumption 1", "{runs} runs")
+@claim(
+    "features missing from the model act as noise of variance |w_missing|^2", "footnote to Assumption 1", "{runs} runs"
+)
 def unmodeled_features(config: Config) -> tuple[str, bool]:
     rng = np.random.default_rng(config.seed)
     truth, missing, n, p, runs = np.eye(12)[0], 0.8, 5, 12, config.runs
@@ -95,7 +101,9 @@ def unmodeled_features(config: Config) -> tuple[str, bool]:
 
 
 @claim(
-    "the condition for negative forgetting (necessary too)", "Prop. on negative forgetting", "{problems} pairs of tasks"
+    "the condition for negative forgetting, which is also necessary",
+    "Prop. on negative forgetting",
+    "{problems} random pairs of tasks",
 )
 def negative_forgetting(config: Config) -> tuple[str, bool]:
     rng = np.random.default_rng(config.seed)
@@ -108,7 +116,10 @@ def negative_forgetting(config: Config) -> tuple[str, bool]:
         agree &= bool(np.isclose(found.margin, printed, rtol=1e-11, atol=1e-13 * K.max()))
         agree &= found.holds == (e.forgetting <= 0)
         negative += e.forgetting <= 0
-    return f"right in all {config.problems}, {negative} of them negative", agree and 0 < negative < config.problems
+    return (
+        f"correct for all {config.problems} pairs; forgetting is negative for {negative}",
+        agree and 0 < negative < config.problems,
+    )
 
 
 @claim("the recursion from F_t to F_{t+1}", "appendix, evolution of forgetting", "{problems} random problems")
@@ -126,7 +137,7 @@ def evolution(config: Config) -> tuple[str, bool]:
 
 
 @claim(
-    "error of a new task: r^{t-i} weights earlier gaps, noise times 1 - r^t (missing in the paper)",
+    "error of a new task: earlier gaps have weights r^{t-i}, and noise has the factor 1 - r^t (missing in the paper)",
     "Section 5.3, erratum",
     "{problems} random problems",
 )

@@ -1,4 +1,4 @@
-"""Section 4.1: what more parameters do."""
+"""Section 4.1: the effect of more parameters."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ebbing.problem import Problem
 from ebbing.theory import expect_grid
 
 
-@claim("forgetting and Term G2 vanish as p grows", "Section 4.1, 1)", "{problems} problems at p = 10^3 .. 10^12")
+@claim("forgetting and Term G2 vanish as p grows", "Section 4.1, 1)", "{problems} random problems at p = 10^3 .. 10^12")
 def limits_of_many_parameters(config: Config) -> tuple[str, bool]:
     rng = np.random.default_rng(config.seed)
     p = np.logspace(3, 12, 10).astype(int)
@@ -23,7 +23,7 @@ def limits_of_many_parameters(config: Config) -> tuple[str, bool]:
         worst = max(worst, abs(grid.forgetting[-1]) / scale, grid.G2[-1] / scale)
         # Each tenfold p divides both by ten, up to the next order in n/p.
         falls &= bool(np.allclose(grid.G2[6:] / grid.G2[5:-1], 0.1, rtol=1e-3)) if problem.gaps.max() > 0 else True
-    return f"at p = 10^12 at most {worst:.0e} of the tasks' scale", worst < 1e-8 and falls
+    return f"at p = 10^12 at most {worst:.0e} relative to the tasks", worst < 1e-8 and falls
 
 
 @claim("Term G2 falls with p for T = 2 and for orthogonal tasks", "Section 4.1, 1)", "every p from n+2 to 5,000")
@@ -32,13 +32,13 @@ def gap_term_falls(config: Config) -> tuple[str, bool]:
     problems = [pair(cosine, n=50, p=100) for cosine in (-1.0, 0.0, 0.9)]
     problems += [Problem.orthogonal(T=T, n=50, p=100) for T in (3, 5, 8)]
     falling = all(np.all(np.diff(expect_grid(problem, p=p).G2) < 0) for problem in problems)
-    return f"{len(problems)} problems, {'all' if falling else 'not all'} strictly falling", falling
+    return f"{len(problems)} problems, G2 falls strictly in {'all' if falling else 'not all'}", falling
 
 
 @claim(
-    "overfitting is benign sooner with more noise",
+    "overfitting is benign more easily with more noise",
     "Section 4.1, 2)",
-    "noise 0 .. 3, orthogonal tasks, best p each side",
+    "orthogonal tasks, noise 0 .. 3, best p on each side of n",
 )
 def benign_with_noise(config: Config) -> tuple[str, bool]:
     gains = [
@@ -49,7 +49,11 @@ def benign_with_noise(config: Config) -> tuple[str, bool]:
     return text, bool(np.all(np.diff(gains) > -1e-12) and gains[0] > 0 and gains[-1] > gains[0])
 
 
-@claim("overfitting is benign sooner with less similar tasks", "Section 4.1, 2)", "8 tasks at cosine 1 .. 0, noise 0.3")
+@claim(
+    "overfitting is benign more easily with less similar tasks",
+    "Section 4.1, 2)",
+    "8 tasks at cosine 1 .. 0, noise 0.3",
+)
 def benign_with_dissimilarity(config: Config) -> tuple[str, bool]:
     gains = []
     for cosine in np.linspace(1, 0, 11):
@@ -59,7 +63,9 @@ def benign_with_dissimilarity(config: Config) -> tuple[str, bool]:
     return text, bool(np.all(np.diff(gains) > 0) and gains[0] < 0 < gains[-1])
 
 
-@claim("a descent floor of forgetting if tasks are similar and noise is low", "Section 4.1, 3)", "T = 2, n = 50, all p")
+@claim(
+    "forgetting has a descent floor if tasks are similar and noise is low", "Section 4.1, 3)", "T = 2, n = 50, all p"
+)
 def floor_of_forgetting(config: Config) -> tuple[str, bool]:
     similar = theory.descent_floor(pair(0.95, n=50, p=100, sigma=0.1), of="forgetting")
     different = theory.descent_floor(pair(0.0, n=50, p=100, sigma=0.1), of="forgetting")
@@ -68,7 +74,7 @@ def floor_of_forgetting(config: Config) -> tuple[str, bool]:
 
 
 @claim(
-    "a descent floor of generalization error if tasks agree and noise is low",
+    "generalization error has a descent floor if tasks agree and noise is low",
     "Section 4.1, 3)",
     "T = 2 and the 8 identical tasks of Figure 1 (c), all p",
 )
@@ -81,12 +87,12 @@ def floor_of_generalization(config: Config) -> tuple[str, bool]:
     return text, holds and agreeing.exists and not opposed.exists
 
 
-def _floor(floor: theory.Floor) -> str:
+def _floor(floor: theory.DescentFloor) -> str:
     return f"floor {floor.value:.3f} at p = {floor.p:g}" if floor.exists else "no floor"
 
 
 @claim(
-    "dG_2/dp is negative, then positive (the paper: positive, then negative)",
+    "dG_2/dp is first negative, then positive (the paper: first positive, then negative)",
     "Section 4.1, 3), erratum",
     "agreeing tasks, low noise, p = n+2 .. 10^6",
 )

@@ -1,4 +1,4 @@
-"""Claims and their checks: a decorator that registers them, and `run`, which turns them into verdicts."""
+"""The registry of claims: a decorator that adds a claim with its check, and functions that check claims."""
 
 from __future__ import annotations
 
@@ -12,16 +12,28 @@ from ebbing.paper._output import Verdict, provenance
 
 @dataclass(frozen=True)
 class Config:
-    """Sizes of the checks."""
+    """The settings of the checks.
 
-    problems: int = 200  # random problems per algebraic identity
-    runs: int = 20_000  # simulated runs per statistical check
+    Attributes:
+        problems: The number of random problems for each algebraic identity.
+        runs: The number of simulated runs for each statistical check.
+        seed: The seed of both.
+    """
+
+    problems: int = 200
+    runs: int = 20_000
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class Result:
-    """One verdict per claim."""
+    """The verdicts on all claims.
+
+    Attributes:
+        config: The settings.
+        verdicts: One verdict for each claim.
+        provenance: Code, settings, versions and machine.
+    """
 
     config: Config
     verdicts: tuple[Verdict, ...]
@@ -29,33 +41,84 @@ class Result:
 
 
 Check = Callable[[Config], tuple[str, bool]]
-CLAIMS: dict[str, tuple[str, str, str, Check]] = {}
+"""A function that checks a claim and returns the result in words and whether the claim holds."""
 
 
-def claim(text: str, where: str, ran: str) -> Callable[[Check], Check]:
-    """Register a check under its function's name."""
+@dataclass(frozen=True)
+class Claim:
+    """A claim and the function that checks it.
+
+    Attributes:
+        text: What is claimed.
+        source: Where the claim stands in the paper.
+        procedure: What the check runs; {problems} and {runs} stand for the settings.
+        check: The function that checks the claim.
+    """
+
+    text: str
+    source: str
+    procedure: str
+    check: Check
+
+
+CLAIMS: dict[str, Claim] = {}
+"""All claims, by the name of the function that checks them."""
+
+
+def claim(text: str, source: str, procedure: str) -> Callable[[Check], Check]:
+    """Register a function as the check of a claim, under its name.
+
+    Args:
+        text: What is claimed.
+        source: Where the claim stands in the paper.
+        procedure: What the check runs; {problems} and {runs} stand for the settings.
+
+    Returns:
+        A decorator that leaves the function unchanged.
+    """
 
     def register(check: Check) -> Check:
-        CLAIMS[check.__name__] = (text, where, ran, check)
+        CLAIMS[check.__name__] = Claim(text, source, procedure, check)
         return check
 
     return register
 
 
 def check(name: str, config: Config = Config()) -> Verdict:  # noqa: B008 (frozen)
-    """The verdict on one claim.
+    """Check one claim.
 
-    >>> from ebbing.paper import claims
-    >>> claims.check("golden_ratio").holds
-    True
+    Args:
+        name: The name of the claim, a key of `CLAIMS`.
+        config: The settings of the check.
+
+    Returns:
+        The verdict.
+
+    Raises:
+        ValueError: If there is no such claim.
+
+    Example:
+        >>> from ebbing.paper import claims
+        >>> claims.check("golden_ratio").holds
+        True
     """
-    text, where, ran, function = CLAIMS[name]
-    result, holds = function(config)
-    return Verdict(text, where, ran.format(**vars(config)), result, holds)
+    if name not in CLAIMS:
+        raise ValueError(f"name={name!r}: there is no such claim; give one of {', '.join(CLAIMS)}")
+    found = CLAIMS[name]
+    result, holds = found.check(config)
+    return Verdict(found.text, found.source, found.procedure.format(**vars(config)), result, holds)
 
 
 def run(config: Config = Config(), progress: Callable[[float], None] | None = None) -> Result:  # noqa: B008 (frozen)
-    """Check every claim."""
+    """Check every claim.
+
+    Args:
+        config: The settings of the checks.
+        progress: Called with the finished share of the work, from 0 to 1.
+
+    Returns:
+        The verdicts on all claims.
+    """
     began = time.monotonic()
     verdicts = []
     for done, name in enumerate(CLAIMS):

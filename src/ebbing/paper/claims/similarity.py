@@ -1,4 +1,4 @@
-"""Sections 4.2 and 5.1: what similar tasks do."""
+"""Sections 4.2 and 5.1: the effect of similar tasks."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ebbing.problem import Problem
 from ebbing.theory import expect
 
 GOLDEN = (5**0.5 - 1) / 2
-"""Where c_12 changes sign for T = 4."""
+"""The r at which c_12 changes sign for T = 4."""
 
 
 @claim(
     "generalization error falls as any two tasks become more similar",
     "Section 4.2",
-    "every pair of T <= 7 tasks brought nearer; weights of all gaps, T <= 12",
+    "every pair of T <= 7 tasks made more similar; weights of all gaps for T <= 12",
 )
 def generalization_is_monotone(config: Config) -> tuple[str, bool]:
     falls, apart, lowest = True, 0.0, np.inf
@@ -34,24 +34,34 @@ def generalization_is_monotone(config: Config) -> tuple[str, bool]:
                 falls, apart = falls and fall > 0, max(apart, abs(fall - weights[i, j]))
     for T in range(2, 13):
         lowest = min(lowest, *(float(_gap_weights(T, r).min()) for r in np.linspace(0.01, 0.99, 99)))
-    text = f"error falls each time, by the gap's weight to {apart:.0e}; smallest weight {lowest:.1e} > 0"
+    text = f"the error falls each time, by the weight of the gap up to {apart:.0e}; smallest weight {lowest:.1e} > 0"
     return text, falls and apart < 1e-12 and lowest > 0
 
 
 def _gap_weights(T: int, r: float) -> npt.NDArray[np.float64]:
-    """The weight of each gap d_ij, i < j, in Term G2 (T, T)."""
+    """Return the weight of each gap d_ij, i < j, in Term G2 (T, T)."""
     power = r ** np.arange(T)[::-1]
     return (1 - r) / T * (power[:, None] + power[None, :])
 
 
-@claim("with two tasks forgetting grows with their gap", "Section 4.2, (1)", "cosine 1 .. -1 at r = 0.1, 0.5, 0.9")
+@claim("with two tasks, forgetting grows with their gap", "Section 4.2, (1)", "cosine 1 .. -1 at r = 0.1, 0.5, 0.9")
 def two_tasks_forget_more_apart(config: Config) -> tuple[str, bool]:
     curves = [[expect(pair(c, n=n, p=100, sigma=0.3)).forgetting for c in np.linspace(1, -1, 41)] for n in (90, 50, 10)]
-    return "strictly rising in all three", bool(np.all(np.diff(curves) > 0))
+    return "strictly rising at all three r", bool(np.all(np.diff(curves) > 0))
 
 
 def four_tasks(cosine: float, n: int, p: int, sigma: float = 0.3) -> Problem:
-    """T = 4 of Section 4.2: tasks 1 and 2 at `cosine`, both orthogonal to tasks 3 and 4."""
+    """Return the problem of four tasks of Section 4.2.
+
+    Args:
+        cosine: The cosine between tasks 1 and 2; both are orthogonal to tasks 3 and 4, which are identical.
+        n: The number of samples of each task.
+        p: The number of parameters.
+        sigma: The standard deviation of the noise.
+
+    Returns:
+        The problem.
+    """
     gram = np.eye(4)
     gram[0, 1] = gram[1, 0] = cosine
     gram[2, 3] = gram[3, 2] = 1.0
@@ -74,17 +84,21 @@ def four_tasks_forget_less_apart(config: Config) -> tuple[str, bool]:
 
 
 @claim(
-    "c_12 < 0 for T = 4 exactly when r < (sqrt 5 - 1)/2 (the paper: always)", "Section 4.2, erratum", "exact factors"
+    "c_12 < 0 for T = 4 exactly if r < (sqrt 5 - 1)/2 (the paper: always)",
+    "Section 4.2, erratum",
+    "p = 1000, every n < p",
 )
 def golden_ratio(config: Config) -> tuple[str, bool]:
     # c_12 = (1-r) r (r^2 + r - 1): the sign is that of r^2 + r - 1, whose root in (0, 1) is (sqrt 5 - 1)/2.
     n = np.arange(1, 1000)
     signs = np.array([np.sign(theory.coefficients(4, int(k), 1000)[0, 1]) for k in n])
     holds = bool(np.all(signs == np.where(1 - n / 1000 < GOLDEN, -1, 1)))
-    return f"sign changes between r = 0.618 and 0.619: {'yes' if holds else 'no'}", holds
+    return f"the sign changes between r = 0.618 and 0.619: {'yes' if holds else 'no'}", holds
 
 
-@claim("two tasks that oppose each other forget more than orthogonal ones", "Section 5.1", "cosine < 0 against 0")
+@claim(
+    "two tasks that oppose each other forget more than orthogonal ones", "Section 5.1", "cosines below 0 and cosine 0"
+)
 def opposed_tasks_forget_most(config: Config) -> tuple[str, bool]:
     orthogonal = expect(pair(0.0, n=50, p=100)).forgetting
     opposed = [expect(pair(c, n=50, p=100)).forgetting for c in np.linspace(-1, -0.05, 20)]

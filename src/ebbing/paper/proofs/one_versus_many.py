@@ -1,4 +1,4 @@
-"""One special task among T - 1 equal ones: its best place, exactly (Special case I, Prop. order1).
+"""The best place of one special task among T - 1 equal ones (Special case I, Prop. order1).
 
 Notation
     i*   the place of the special task, 1..T
@@ -31,27 +31,30 @@ from functools import cmp_to_key
 from itertools import pairwise
 from math import log
 
-from ebbing.paper.proofs.polynomials import (
-    Poly,
-    Root,
-    forgetting_polynomial,
-    generalization_polynomial,
-    isolate_roots,
-    sign_at,
-    trim,
-)
+from ebbing.paper.proofs.polynomials import Poly, forgetting_polynomial, generalization_polynomial, sign_at, trim
+from ebbing.paper.proofs.roots import Root, isolate_roots
 
 
 def _check(T: int, place: int = 1) -> None:
     if T < 2 or not 1 <= place <= T:
-        raise ValueError(f"T={T}, place={place}: needs T >= 2 and a place between 1 and T")
+        raise ValueError(f"T={T}, place={place}: give T >= 2 and a place between 1 and T")
 
 
 def closed_form(T: int, place: int) -> Poly:
-    """f_i: the forgetting with the special task at `place`, up to the factor (1-r)/(T-1) (proof of Prop. order1).
+    """Return f_i, the forgetting with the special task at place i, up to the factor (1-r)/(T-1).
 
-    >>> closed_form(4, 2)  # 1 - r + 2r^2 + r^3
-    (1, -1, 2, 1)
+    The closed form stands at the end of the proof of Prop. order1.
+
+    Args:
+        T: The number of tasks, at least 2.
+        place: The place i of the special task, 1 to T.
+
+    Returns:
+        The polynomial f_i.
+
+    Example:
+        >>> closed_form(4, 2)  # 1 - r + 2r^2 + r^3
+        (1, -1, 2, 1)
     """
     _check(T, place)
     f = [1] + [0] * (T + 1)
@@ -63,23 +66,47 @@ def closed_form(T: int, place: int) -> Poly:
 
 
 def step_polynomial(T: int, place: int) -> Poly:
-    """q_e, e = T-1-2 `place` > 0: on (0, 1) it has the sign of f_{place+1} - f_{place}.
+    """Return q_e with e = T-1-2i > 0, which on (0, 1) has the sign of f_{i+1} - f_i.
 
-    >>> step_polynomial(6, 2)  # 3r - 1: place 3 is better than 2 for r < 1/3
-    (-1, 3)
+    Args:
+        T: The number of tasks, at least 2.
+        place: The place i, below (T-1)/2.
+
+    Returns:
+        The polynomial q_e.
+
+    Raises:
+        ValueError: If the place is not below (T-1)/2: from there on a later place is always worse.
+
+    Example:
+        >>> step_polynomial(6, 2)  # 3r - 1: place 3 is better than 2 for r < 1/3
+        (-1, 3)
     """
     _check(T, place)
     e = T - 1 - 2 * place
     if e <= 0:
-        raise ValueError(f"T={T}, place={place}: needs place < (T-1)/2; from there on later is always worse")
+        raise ValueError(
+            f"T={T}, place={place}: give a place below (T-1)/2; from there on a later place is always worse"
+        )
     return (-1,) * e + (T - 3,)
 
 
 def best_real_place(T: int, r: float) -> float:
-    """The real i of least forgetting, from the corrected alpha: T/2 - log(T-2-(T-3) r) / (2 log(1/r)).
+    """Return the real i of least forgetting, T/2 - log(T-2-(T-3) r) / (2 log(1/r)), from the corrected alpha.
 
-    >>> best_real_place(6, 0.25)
-    2.574...
+    Args:
+        T: The number of tasks, at least 2.
+        r: The ratio 1 - n/p, between 0 and 1.
+
+    Returns:
+        The place as a real number.
+
+    Raises:
+        ValueError: If r is not between 0 and 1.
+
+    Example:
+        >>> best_real_place(6, 0.25)
+        2.574...
     """
     _check(T)
     if not 0 < r < 1:
@@ -88,10 +115,21 @@ def best_real_place(T: int, r: float) -> float:
 
 
 def best_places(T: int, r: Fraction | float) -> tuple[int, ...]:
-    """Every place of least forgetting at this r, exactly (two at a breakpoint); floats are taken at face value.
+    """Return every place of least forgetting, exactly.
 
-    >>> best_places(6, 0.25), best_places(6, Fraction(1, 3)), best_places(6, 0.9)
-    ((3,), (2, 3), (2,))
+    Args:
+        T: The number of tasks, at least 2.
+        r: The ratio 1 - n/p, between 0 and 1; a float stands for exactly its binary value.
+
+    Returns:
+        The place, or the two places that tie at a breakpoint.
+
+    Raises:
+        ValueError: If r is not between 0 and 1.
+
+    Example:
+        >>> best_places(6, 0.25), best_places(6, Fraction(1, 3)), best_places(6, 0.9)
+        ((3,), (2, 3), (2,))
     """
     _check(T)
     r = Fraction(r)
@@ -107,22 +145,37 @@ def best_places(T: int, r: Fraction | float) -> tuple[int, ...]:
 
 
 def breakpoints(T: int) -> tuple[Root, ...]:
-    """rho_2 > rho_3 > ...: the r where the best place changes from i (above) to i + 1 (below), i = 2, 3, ...
+    """Return the r where the best place changes: rho_2 > rho_3 > ...
 
-    >>> [str(rho) for rho in breakpoints(10)]
-    ['0.897394', '0.671907', '1/7']
+    Args:
+        T: The number of tasks, at least 2.
+
+    Returns:
+        For i = 2, 3, ...: the r above which place i is better, and below which place i + 1 is better.
+
+    Example:
+        >>> [str(rho) for rho in breakpoints(10)]
+        ['0.897394', '0.671907', '1/7']
     """
     _check(T)
     return tuple(isolate_roots(step_polynomial(T, i))[0] for i in range(2, T // 2) if 2 * i < T - 1)
 
 
 def generalization_places(T: int) -> tuple[int, ...]:
-    """The places of least generalization error, for every r (Term G2): the first, and for T = 2 both.
+    """Return the places of least generalization error, which are the same for every r.
 
-    g with the special task at place i is const + (T-2) r^{T-i}, which increases with i when T > 2.
+    With the special task at place i, Term G2 is const + (T-2) r^{T-i} up to a factor, which increases with i when
+    T > 2: the first place is best, and for T = 2 both are.
 
-    >>> generalization_places(2), generalization_places(6)
-    ((1, 2), (1,))
+    Args:
+        T: The number of tasks, at least 2.
+
+    Returns:
+        The places.
+
+    Example:
+        >>> generalization_places(2), generalization_places(6)
+        ((1, 2), (1,))
     """
     _check(T)
     g = [generalization_polynomial("B" * (i - 1) + "A" + "B" * (T - i)) for i in range(1, T + 1)]
@@ -130,12 +183,16 @@ def generalization_places(T: int) -> tuple[int, ...]:
 
 
 @dataclass(frozen=True)
-class Proposition1:
-    """Prop. order1 at one T: what holds and what does not.
+class PropositionOrder1:
+    """What holds of Prop. order1 at one T.
 
-    `places` are the best places in order of decreasing r (increasing n/p), `changes` the r in between; for T = 2, 3
-    they tie at every r. `every_place`: they are the numbers from 2 to floor(T/2). `monotone`: none comes before a lower
-    one. `differs`: no place is best for both F and G, at any r.
+    Attributes:
+        T: The number of tasks.
+        places: The best places in order of decreasing r (increasing n/p); for T = 2, 3 they tie at every r.
+        changes: The r at which the best place changes.
+        every_place: Whether the best places are the numbers from 2 to floor(T/2).
+        monotone: Whether the best place does not decrease with n/p.
+        differs: Whether no place is best for both forgetting and generalization error, at any r.
     """
 
     T: int
@@ -146,16 +203,25 @@ class Proposition1:
     differs: bool
 
 
-def proposition1(T: int) -> Proposition1:
-    """Settle Prop. order1 at this T, for every 0 < r < 1: between two breakpoints nothing changes, so one r decides.
+def check_proposition_order1(T: int) -> PropositionOrder1:
+    """Decide Prop. order1 at one T, for every 0 < r < 1.
 
-    There forgetting of all T places is compared by their own polynomials, whatever was said of them above.
+    Between two breakpoints the best place does not change, so one r decides. At this r the forgetting of all T places
+    is compared by the polynomials of the orders, independently of the closed form.
 
-    >>> p = proposition1(8)
-    >>> p.places, [str(rho) for rho in p.changes], p.every_place, p.monotone, p.differs
-    ((2, 3, 4), ['0.782373', '1/5'], True, True, True)
-    >>> proposition1(3).places, proposition1(3).differs  # places 1 and 2 tie at every r, and 1 is best for G
-    ((1, 2), False)
+    Args:
+        T: The number of tasks, at least 2.
+
+    Returns:
+        Which parts of the proposition hold.
+
+    Example:
+        >>> p = check_proposition_order1(8)
+        >>> p.places, [str(rho) for rho in p.changes], p.every_place, p.monotone, p.differs
+        ((2, 3, 4), ['0.782373', '1/5'], True, True, True)
+        >>> p = check_proposition_order1(3)
+        >>> p.places, p.differs  # places 1 and 2 tie at every r, and 1 is best for G
+        ((1, 2), False)
     """
     changes = breakpoints(T)
     ordered = sorted(changes, key=cmp_to_key(Root.compare), reverse=True)
@@ -164,11 +230,11 @@ def proposition1(T: int) -> Proposition1:
     places = tuple(place for found in least for place in found)
     every_place = sorted(places) == list(range(2, T // 2 + 1))
     monotone = all(a <= b for a, b in pairwise(places))
-    return Proposition1(T, places, changes, every_place, monotone, not set(places) & set(generalization_places(T)))
+    return PropositionOrder1(T, places, changes, every_place, monotone, not set(places) & set(generalization_places(T)))
 
 
 def _least(T: int, r: Fraction) -> tuple[int, ...]:
-    """The places of least forgetting at r, from the polynomials of the orders themselves."""
+    """Return the places of least forgetting at r, from the polynomials of the orders."""
     orders = ("B" * (i - 1) + "A" + "B" * (T - i) for i in range(1, T + 1))
     values = [sum(c * r**k for k, c in enumerate(forgetting_polynomial(order))) for order in orders]
     return tuple(i + 1 for i, value in enumerate(values) if value == min(values))

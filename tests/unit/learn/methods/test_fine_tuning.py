@@ -1,4 +1,4 @@
-"""Learners that protect nothing: fine-tuning, and a copy of the network for every task."""
+"""Methods without protection: fine-tuning, and a copy of the network for every task."""
 
 import copy
 from dataclasses import replace
@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import load, save
 from torch import nn
 from torch.nn import functional
-from toys import SCHEDULE, assert_same, data, perceptron, taught
+from toys import SCHEDULE, assert_same, data, perceptron, trained_learner
 
 from ebbing.learn.methods import Copies, FineTuning
 from ebbing.learn.training._state_file import encode_json
@@ -20,7 +20,7 @@ def test_fine_tuning_is_plain_gradient_descent(tmp_path):
     learner, network = FineTuning(SCHEDULE).start(perceptron()), perceptron()
     for task in range(2):
         inputs, labels = data(task)
-        learner.learn(str(task), (inputs, labels), random=torch.Generator().manual_seed(task))
+        learner.learn(str(task), (inputs, labels), generator=torch.Generator().manual_seed(task))
         generator = torch.Generator().manual_seed(task)
         steps = torch.optim.SGD(network.parameters(), 0.3)
         for _ in range(4):
@@ -40,20 +40,20 @@ def test_fine_tuning_is_plain_gradient_descent(tmp_path):
     learner.network.train()
     assert torch.equal(learner.outputs("0", data(0)[0]), learner.outputs(None, data(0)[0]))
     assert learner.network.training
-    with pytest.raises(ValueError, match="task 'x' is unknown: learned are '0', '1', '2'"):
+    with pytest.raises(ValueError, match="task 'x' has not been learned; learned tasks: '0', '1', '2'"):
         learner.outputs("x", data(0)[0])
-    with pytest.raises(ValueError, match="task '0' has been learned already"):
+    with pytest.raises(ValueError, match="task '0' has already been learned"):
         learner.learn("0", data(0))
     with pytest.raises(ValueError, match="no batches in epoch 2"):
         learner.learn("3", (pair for pair in [data(3)]))
 
 
-def test_fine_tuning_is_asked_and_kept_as_the_others_are(tmp_path):
+def test_fine_tuning_evaluates_and_saves(tmp_path):
     learner = FineTuning(SCHEDULE).start(perceptron())
     learner.learn("a", data(0))
     right = (learner.outputs("a", data(0)[0]).argmax(1) == data(0)[1]).double().mean()
     assert learner.accuracy("a", data(0)) == pytest.approx(float(right), abs=1e-12)
-    with learner.answering("a") as network:
+    with learner.evaluating("a") as network:
         assert network is learner.network
         assert not network.training
     learner.save(tmp_path / "learner.safetensors")
@@ -64,7 +64,7 @@ def test_fine_tuning_is_asked_and_kept_as_the_others_are(tmp_path):
         FineTuning(SCHEDULE).start(nn.Linear(2, 2)).restore(learner.state())
 
 
-def test_fine_tuning_takes_validation_data_and_an_interruption_changes_nothing():
+def test_fine_tuning_with_patience_and_interruption():
     schedule = replace(SCHEDULE, patience=1, min_learning_rate=0.2)
     learner = FineTuning(schedule).start(perceptron())
     with pytest.raises(ValueError, match="patience=1: give validation data"):
@@ -75,13 +75,13 @@ def test_fine_tuning_takes_validation_data_and_an_interruption_changes_nothing()
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        learner.learn("a", data(0), validation=data(1), watch=interrupt)
+        learner.learn("a", data(0), validation=data(1), progress=interrupt)
     assert_same(learner.state(), before)
     learner.learn("a", data(0), validation=data(1))
     assert learner.tasks == ["a"]
 
 
-def test_copies_answer_as_they_did_when_the_task_was_learnt(tmp_path):
+def test_copies_keep_old_outputs_exactly(tmp_path):
     learner = Copies(SCHEDULE).start(perceptron(norm=nn.BatchNorm1d(16)))
     first = {}
     for task in range(3):
@@ -90,8 +90,8 @@ def test_copies_answer_as_they_did_when_the_task_was_learnt(tmp_path):
     for task, outputs in first.items():
         assert torch.equal(learner.outputs(str(task), data(task)[0]), outputs)
     assert torch.equal(learner.outputs(None, data(2)[0]), first[2])
-    plain = taught(FineTuning(SCHEDULE), perceptron(norm=nn.BatchNorm1d(16)))
-    assert not torch.equal(plain.outputs("task 0", data(0)[0]), first[0])  # the same training, and forgotten
+    plain = trained_learner(FineTuning(SCHEDULE), perceptron(norm=nn.BatchNorm1d(16)))
+    assert not torch.equal(plain.outputs("task 0", data(0)[0]), first[0])  # the same training without copies forgets
 
     learner.save(tmp_path / "copies.safetensors")
     other = Copies(SCHEDULE).start(perceptron(1, norm=nn.BatchNorm1d(16)))
@@ -101,9 +101,11 @@ def test_copies_answer_as_they_did_when_the_task_was_learnt(tmp_path):
     assert_same(learner.state(), other.state())
     assert torch.equal(other.outputs("0", data(0)[0]), first[0])
     without = {name: value for name, value in learner.state().items() if name != "copy.1.0.weight"}
-    with pytest.raises(ValueError, match=r"a task has no '0\.weight' of its own"):
+    with pytest.raises(ValueError, match=r"task 1 has no task-specific '0\.weight'"):
         other.restore(without)
-    with pytest.raises(ValueError, match=r"it is of {'kind': 'FineTuning', .* this one of {'kind': 'Copies'"):
+    with pytest.raises(
+        ValueError, match=r"it is a state of {'kind': 'FineTuning', .* this learner is {'kind': 'Copies'"
+    ):
         other.restore(plain.state())
 
 
@@ -114,7 +116,7 @@ def _break(parameters):
 
 
 @pytest.mark.parametrize("method", [FineTuning(SCHEDULE), Copies(SCHEDULE)], ids=["fine-tuning", "copies"])
-def test_an_own_loop_as_the_protecting_methods_have_it(method):
+def test_unprotected_methods_support_custom_loops(method):
     learner = method.start(perceptron())
     for task in range(2):
         inputs, labels = data(task)
@@ -131,12 +133,12 @@ def test_an_own_loop_as_the_protecting_methods_have_it(method):
     assert_same(learner.state(), before)
 
 
-# A head of each task's own
+# Task-specific heads
 
 
 @pytest.mark.parametrize("kind", [FineTuning, Copies])
-def test_what_is_own_begins_anew_and_answers_for_its_task(kind, tmp_path):
-    """The last layer is "6": every task trains its own from the same start, as the methods that protect have it."""
+def test_per_task_head_resets_and_serves_its_task(kind, tmp_path):
+    """Every task trains a copy of the last layer, "6", from the same initial values."""
     learner, starts = kind(SCHEDULE, per_task=("6",)).start(perceptron()), []
     for task in range(3):
         inputs, labels = data(task)
@@ -150,12 +152,12 @@ def test_what_is_own_begins_anew_and_answers_for_its_task(kind, tmp_path):
     assert all(torch.equal(start, perceptron().state_dict()["6.weight"]) for start in starts)
     heads = []
     for task in range(3):
-        with learner.answering(str(task)) as network:
+        with learner.evaluating(str(task)) as network:
             heads.append(network[6].weight.detach().clone())
             shared = network[0].weight.detach().clone()
         assert torch.equal(shared, learner.state()["network.0.weight"]) == (kind is FineTuning or task == 2)
     assert not torch.equal(heads[0], heads[1])
-    assert torch.equal(learner.network[6].weight, heads[2])  # as it stands
+    assert torch.equal(learner.network[6].weight, heads[2])  # of the latest task
 
     learner.save(tmp_path / "learner.safetensors")
     other = kind(SCHEDULE, per_task=("6",)).start(perceptron(1))
@@ -163,14 +165,14 @@ def test_what_is_own_begins_anew_and_answers_for_its_task(kind, tmp_path):
     for one in (learner, other):
         one.learn("more", data(3))
     assert_same(learner.state(), other.state())
-    for own in ((), ("2",)):
+    for per_task in ((), ("2",)):
         with pytest.raises(ValueError, match="not the state of a learner with this network and method"):
-            kind(SCHEDULE, per_task=own).start(perceptron()).load(tmp_path / "learner.safetensors")
+            kind(SCHEDULE, per_task=per_task).start(perceptron()).load(tmp_path / "learner.safetensors")
 
 
 @pytest.mark.parametrize("kind", [FineTuning, Copies])
-def test_own_is_checked_and_stored_only_where_it_matters(kind):
-    """So that what was trained before there was a choice is found again."""
+def test_per_task_is_checked_and_stored_if_given(kind):
+    """Results from before the setting existed keep their key."""
     with pytest.raises(ValueError, match=r"per_task='6': give a tuple of names, as \('6',\)"):
         kind(SCHEDULE, per_task="6")
     with pytest.raises(ValueError, match=r"per_task=\['head'\]: the network has no such module or parameter"):
@@ -180,7 +182,7 @@ def test_own_is_checked_and_stored_only_where_it_matters(kind):
 
 
 @pytest.mark.parametrize("kind", [FineTuning, Copies])
-def test_an_interruption_leaves_what_is_own_as_it_was(kind):
+def test_interruption_restores_per_task_values(kind):
     learner = kind(SCHEDULE, per_task=("6",)).start(perceptron())
     learner.learn("a", data(0))
     before = learner.state()
@@ -195,7 +197,7 @@ class _Interrupting(list):
 
 
 @pytest.mark.parametrize("kind", [FineTuning, Copies])
-def test_an_interruption_while_a_task_is_noted_leaves_nothing_of_it(kind):
+def test_interruption_while_storing_changes_nothing(kind):
     learner = kind(SCHEDULE, per_task=("6",)).start(perceptron())
     learner.learn("a", data(0))
     before, learner.tasks = learner.state(), _Interrupting(learner.tasks)
@@ -204,13 +206,13 @@ def test_an_interruption_while_a_task_is_noted_leaves_nothing_of_it(kind):
     learner.tasks = list(learner.tasks)
     assert_same(learner.state(), before)
     learner.learn("b", data(1))
-    again = taught(kind(SCHEDULE, per_task=("6",)), perceptron(), 2)
+    again = trained_learner(kind(SCHEDULE, per_task=("6",)), perceptron(), 2)
     assert torch.equal(learner.outputs("b", data(1)[0]), again.outputs("task 1", data(1)[0]))
 
 
 @pytest.mark.parametrize("kind", [FineTuning, Copies])
-def test_early_states_say_nothing_of_what_is_own(kind):
-    learner = taught(kind(SCHEDULE), perceptron(), 2)
+def test_early_states_without_per_task_load(kind):
+    learner = trained_learner(kind(SCHEDULE), perceptron(), 2)
     state = learner.state() | {"method": encode_json({"kind": kind.__name__})}
     other = kind(SCHEDULE).start(perceptron(1))
     other.restore(state)

@@ -41,14 +41,14 @@ def line_sample(n=8):
 
 
 def derivative(loss, logits, labels):
-    """Of the mean loss in the logits, by hand."""
+    """Return the derivative of the mean loss with respect to the logits, by hand."""
     p = 1 / (1 + np.exp(-logits))
     slope = p - labels if loss == "cross-entropy" else 2 * (p - labels) * p * (1 - p)
     return slope / len(labels)
 
 
 @pytest.mark.parametrize("loss", ["cross-entropy", "squared"])
-def test_steps_are_those_of_the_formula(loss):
+def test_sgd_steps_equal_the_formula(loss):
     task_data, network = line_sample(), Line()
     Sgd(learning_rate=0.7, epochs=3, loss=loss).learn(network, task_data, torch.Generator())
     inputs, labels = task_data.train_inputs.numpy(), task_data.train_labels.numpy()
@@ -60,7 +60,7 @@ def test_steps_are_those_of_the_formula(loss):
     np.testing.assert_allclose(network.bias.detach().numpy(), bias, rtol=1e-13)
 
 
-def test_small_batches_are_steps_on_a_random_order_of_the_sample():
+def test_sgd_batches_follow_a_random_order():
     task_data, network = line_sample(n=7), Line()
     Sgd(learning_rate=0.4, epochs=2, batch_size=3).learn(network, task_data, torch.Generator().manual_seed(5))
     random = torch.Generator().manual_seed(5)
@@ -77,16 +77,16 @@ def test_small_batches_are_steps_on_a_random_order_of_the_sample():
 
 
 @pytest.mark.parametrize("size", [20, 21, 10**6])
-def test_a_batch_as_large_as_the_sample_is_the_full_batch(size):
-    """To 1e-6: the order of summation would be free, though today even the bits agree."""
+def test_large_batch_size_is_the_full_batch(size):
+    """To 1e-6: the order of summation may differ."""
     node = prefix_tree([["a"]], seed=0)[1]
     full = train_node(TRAINING, node, None)
     other = train_node(Experiment(ToyTasks(), TINY, Sgd(epochs=2, batch_size=size)), node, None)
     assert other.errors == pytest.approx(full.errors, abs=1e-6)
-    assert other.fit == pytest.approx(full.fit, abs=1e-6)
+    assert other.training_error == pytest.approx(full.training_error, abs=1e-6)
 
 
-def test_the_loss_matters_and_small_batches_too():
+def test_loss_batch_size_and_epochs_change_weights():
     node = prefix_tree([["a"]], seed=0)[1]
     weights = {
         train_node(Experiment(ToyTasks(), TINY, method), node, None).weights
@@ -95,17 +95,17 @@ def test_the_loss_matters_and_small_batches_too():
     assert len(weights) == 4
 
 
-def test_enough_training_fits_a_task_and_changes_the_others():
+def test_enough_training_fits_a_task_only():
     outcome = train_node(
         Experiment(ToyTasks(), FiveLayers(), Sgd(epochs=100)), prefix_tree([["a", "b"]], seed=0)[1], None
     )
-    assert outcome.fit is not None
-    assert outcome.fit < 0.01
+    assert outcome.training_error is not None
+    assert outcome.training_error < 0.01
     assert outcome.errors["a#0"] < 0.01
     assert outcome.errors["b#0"] > 0.2
 
 
-def test_learning_leaves_no_gradients_and_only_touches_the_network():
+def test_sgd_leaves_no_gradients_and_data_unchanged():
     task_data, network = line_sample(), Line()
     inputs, labels = task_data.train_inputs.clone(), task_data.train_labels.clone()
     Sgd(epochs=1).learn(network, task_data, torch.Generator())
@@ -114,7 +114,7 @@ def test_learning_leaves_no_gradients_and_only_touches_the_network():
     assert all(parameter.grad is None for parameter in network.parameters())
 
 
-def test_squared_error_is_the_mean_square_after_the_sigmoid():
+def test_error_is_the_mean_square_after_the_sigmoid():
     task_data, network = line_sample(), Line()
     p = 1 / (1 + np.exp(-(network(task_data.test_inputs).detach().numpy())))
     expected = np.mean((p - task_data.test_labels.numpy()) ** 2)
@@ -126,11 +126,11 @@ def normed(seed=0):
     return nn.Sequential(nn.Linear(3, 5), nn.BatchNorm1d(5), nn.Dropout(0.5), nn.Linear(5, 2))
 
 
-def test_classes_are_learnt_by_cross_entropy():
+def test_sgd_learns_classes_by_cross_entropy():
     inputs = torch.randn(40, 3, generator=torch.Generator().manual_seed(0))
     labels = (inputs[:, 0] > 0).long()
     task_data, network = TaskData(inputs, labels, inputs, labels), nn.Linear(3, 2)
-    network.bias.requires_grad_(False)  # frozen parameters stay
+    network.bias.requires_grad_(False)  # frozen parameters do not change
     before = network.bias.clone()
     Sgd(learning_rate=1.0, epochs=50).learn(network, task_data, torch.Generator())
     assert error(network(inputs), labels) < 0.1
@@ -147,14 +147,14 @@ class Normed:
 
 @dataclass(frozen=True)
 class TwoClasses:
-    identity: str = "two classes"
+    fingerprint: str = "two classes"
 
     def load(self, occurrence: Occurrence, seed: int) -> TaskData:
         inputs = torch.randn(30, 3, generator=torch.Generator().manual_seed(seed))
         return TaskData(inputs, (inputs[:, 0] > 0).long(), inputs, (inputs[:, 0] > 0).long())
 
 
-def test_errors_are_measured_in_evaluation_mode_and_change_nothing():
+def test_errors_are_measured_in_evaluation_mode():
     experiment = Experiment(TwoClasses(), Normed(), Sgd(epochs=3))
     first = train_node(experiment, prefix_tree([["a"]], seed=0)[0], None)
     node = prefix_tree([["a"]], seed=0)[1]
@@ -163,5 +163,5 @@ def test_errors_are_measured_in_evaluation_mode_and_change_nothing():
     task_data = TwoClasses().load(node.path[0], 0)
     with torch.no_grad():
         assert outcome.errors == {"a#0": error(network.eval()(task_data.test_inputs), task_data.test_labels)}
-    assert outcome.fit == outcome.errors["a#0"]
-    assert int(network.get_buffer("1.num_batches_tracked")) == 3  # statistics of training alone
+    assert outcome.training_error == outcome.errors["a#0"]
+    assert int(network.get_buffer("1.num_batches_tracked")) == 3  # updated in training only

@@ -1,4 +1,4 @@
-"""Learners in own loops: any optimizer, mixed precision, and nothing else can be asked meanwhile."""
+"""Custom training loops: any optimizer, mixed precision, and checks against common mistakes."""
 
 import copy
 from typing import Any
@@ -7,17 +7,18 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional
-from toys import METHODS, SCHEDULE, assert_same, data, perceptron, settings, taught
+from toys import METHODS, SCHEDULE, assert_same, data, perceptron, settings, trained_learner
 
 from ebbing.learn.methods import FineTuning, Trgp
-from ebbing.learn.projection.method import Threshold
+from ebbing.learn.projection import Threshold
+from ebbing.learn.projection._layers import PARAMETER_PREFIX
 from ebbing.learn.training.batches import draw_examples
 
 pytestmark = pytest.mark.usefixtures("quietly")
 
 
 @pytest.mark.parametrize("optimizer", [torch.optim.Adam, torch.optim.SGD, torch.optim.AdamW])
-def test_an_own_loop_with_any_optimizer(optimizer):
+def test_custom_loop_works_with_any_optimizer(optimizer):
     method = Trgp(**settings(threshold=Threshold(1.0)), trust_threshold=0.1)
     learner = method.start(perceptron(dtype=torch.float64))
     outputs = {}
@@ -37,12 +38,12 @@ def test_an_own_loop_with_any_optimizer(optimizer):
         torch.testing.assert_close(learner.outputs(str(task), inputs), outputs[task], rtol=0, atol=1e-10)
 
 
-def test_the_loop_of_learn_is_a_plain_loop_over_the_parameters():
+def test_learn_equals_a_plain_custom_loop():
     batches = list(zip(*(part.split(6) for part in data(1)), strict=True))
-    learners = [taught(METHODS[1], perceptron(), 1) for _ in range(2)]
+    learners = [trained_learner(METHODS[1], perceptron(), 1) for _ in range(2)]
     learners[0].learn("b", batches)
-    with learners[1].task("b", draw_examples(batches, 20, torch.Generator().manual_seed(0))) as of:
-        steps = torch.optim.SGD(of, lr=0.3)
+    with learners[1].task("b", draw_examples(batches, 20, torch.Generator().manual_seed(0))) as parameters:
+        steps = torch.optim.SGD(parameters, lr=0.3)
         for _ in range(4):
             for inputs, labels in batches:
                 steps.zero_grad()
@@ -51,31 +52,31 @@ def test_the_loop_of_learn_is_a_plain_loop_over_the_parameters():
     assert_same(learners[0].state(), learners[1].state())
 
 
-def test_while_a_task_is_learnt_nothing_else_can_be_asked():
-    """The network answers for the new task then: of the others it would say something wrong."""
-    learner = taught(METHODS[1], perceptron(), 1)
+def test_other_calls_raise_while_a_task_is_learned():
+    """The network has the weights of the new task then: outputs for the others would be wrong."""
+    learner = trained_learner(METHODS[1], perceptron(), 1)
     inputs, labels = data(1)
     before = learner.state()
     with learner.task("b", (inputs, labels)) as parameters:
         with torch.no_grad():
             parameters[0].add_(0.01)
-        for question in (
+        for call in (
             lambda: learner.accuracy("task 0", data(0)),
             lambda: learner.outputs("task 0", inputs),
             lambda: learner.outputs(None, inputs),
-            lambda: learner.answering("task 0").__enter__(),
+            lambda: learner.evaluating("task 0").__enter__(),
             lambda: learner.learn("c", data(2)),
             learner.state,
             lambda: learner.restore(before),
         ):
             with pytest.raises(RuntimeError, match="a task is being learned"):
-                question()
+                call()
     assert learner.tasks == ["task 0", "b"]
     learner.learn("c", data(2))
 
 
-def test_weights_that_are_not_finite_are_not_remembered():
-    learner = taught(METHODS[1], perceptron(), 1)
+def test_task_with_nonfinite_weights_is_not_stored():
+    learner = trained_learner(METHODS[1], perceptron(), 1)
     before = learner.state()
     with (
         pytest.raises(FloatingPointError, match="weights after task 'b' are not all finite"),
@@ -87,9 +88,9 @@ def test_weights_that_are_not_finite_are_not_remembered():
 
 
 @pytest.mark.parametrize("method", [METHODS[1], METHODS[3], METHODS[4]], ids=["trgp", "authors", "free"])
-def test_an_own_loop_in_mixed_precision(method):
-    """Of the first task all is protected, also where the strongest directions of later ones are not."""
-    learner = taught(type(method)(**vars(method) | {"threshold": Threshold(1.0)}), perceptron(), 2, rows=5)
+def test_custom_loop_in_mixed_precision_protects(method):
+    """All directions of the first task are protected, even in the authors' variant."""
+    learner = trained_learner(type(method)(**vars(method) | {"threshold": Threshold(1.0)}), perceptron(), 2, rows=5)
     before = learner.outputs("task 0", data(0, 5)[0])
     inputs, labels = data(2, 5)
     with learner.task("b", (inputs, labels)) as parameters:
@@ -103,7 +104,7 @@ def test_an_own_loop_in_mixed_precision(method):
     assert (learner.outputs("task 0", data(0, 5)[0]) - before).abs().max() < 1e-4
 
 
-# Lines that loops have
+# Common lines of training loops
 
 
 def train(network, parameters, inputs, labels, penalty=lambda: 0.0):
@@ -115,19 +116,19 @@ def train(network, parameters, inputs, labels, penalty=lambda: 0.0):
 
 
 @pytest.mark.parametrize("number", range(len(METHODS)))
-def test_the_usual_lines_do_what_they_say(number):
-    """The network's own gradients are cleared and clipped, and its own parameters trained."""
+def test_zero_grad_and_clipping_of_the_network_work(number):
+    """`network.zero_grad()`, clipping of and optimizers on `network.parameters()` include the new parameters."""
     inputs, labels = data(1)
-    learners = [taught(METHODS[number], perceptron(), 1) for _ in range(2)]
-    for learner, usual in zip(learners, (True, False), strict=True):
+    learners = [trained_learner(METHODS[number], perceptron(), 1) for _ in range(2)]
+    for learner, plain_torch in zip(learners, (True, False), strict=True):
         network = learner.network
         with learner.task("b", (inputs, labels)) as parameters:
-            trained = list(network.parameters()) if usual else parameters
+            trained = list(network.parameters()) if plain_torch else parameters
             optimizer = torch.optim.SGD(trained, 0.3)
             for _ in range(4):
-                (network if usual else optimizer).zero_grad()
+                (network if plain_torch else optimizer).zero_grad()
                 (100 * functional.cross_entropy(network(inputs), labels)).backward()
-                nn.utils.clip_grad_norm_(network.parameters() if usual else parameters, 0.5)
+                nn.utils.clip_grad_norm_(network.parameters() if plain_torch else parameters, 0.5)
                 optimizer.step()
             gradients = torch.cat([p.grad.flatten() for p in parameters if p.grad is not None])
             assert gradients.norm() < 0.5001
@@ -135,12 +136,12 @@ def test_the_usual_lines_do_what_they_say(number):
     assert states[0].keys() == states[1].keys()
     for name, value in states[0].items():
         torch.testing.assert_close(value, states[1][name], msg=name)
-    assert not any("in_motion" in name for name in learners[0].network.state_dict())
+    assert not any(PARAMETER_PREFIX in name for name in learners[0].network.state_dict())
 
 
-def test_frozen_norms_stay_whatever_is_given_to_the_optimizer():
+def test_frozen_norms_ignore_the_optimizer():
     network: Any = perceptron(norm=nn.BatchNorm1d(16))
-    learner = taught(Trgp(**settings(), norms="frozen"), network, 1)
+    learner = trained_learner(Trgp(**settings(), norms="frozen"), network, 1)
     before = copy.deepcopy(network[1].state_dict())
     with learner.task("b", data(1)):
         train(network, network.parameters(), *data(1))
@@ -149,39 +150,39 @@ def test_frozen_norms_stay_whatever_is_given_to_the_optimizer():
     learner.learn("c", data(2))
 
 
-def test_an_optimizer_made_before_the_task_is_noticed():
-    learner = taught(METHODS[1], perceptron(), 1)
+def test_optimizer_created_before_the_task_warns():
+    learner = trained_learner(METHODS[1], perceptron(), 1)
     early = list(learner.network.parameters())
-    complaint = "have been trained, but no layer; in a loop of your own, give the optimizer what task"
-    with pytest.warns(UserWarning, match=complaint), learner.task("b", data(1)):
+    message = "were trained, but no layer; in a custom loop, give the optimizer the parameters that task"
+    with pytest.warns(UserWarning, match=message), learner.task("b", data(1)):
         train(learner.network, early, *data(1))
     assert learner.tasks == ["task 0", "b"]
 
 
-def test_penalising_a_resting_weight_is_noticed():
+def test_penalty_on_a_parametrized_weight_warns():
     network: Any = perceptron()
-    learner = taught(METHODS[1], network, 1)
+    learner = trained_learner(METHODS[1], network, 1)
     with (
-        pytest.warns(UserWarning, match="weight of layer '0' has been given a gradient, which has no effect"),
+        pytest.warns(UserWarning, match="weight of layer '0' has a gradient, which has no effect"),
         learner.task("b", data(1)) as parameters,
     ):
         train(network, parameters, *data(1), penalty=lambda: network[0].weight.square().sum())
-    assert learner.tasks == ["task 0", "b"]  # it is remembered all the same: nothing old was harmed
+    assert learner.tasks == ["task 0", "b"]  # the task is stored: old tasks are not affected
 
 
-def test_loading_weights_while_a_task_is_learnt_is_refused():
-    learner = taught(METHODS[1], perceptron(), 1)
+def test_load_state_dict_inside_a_task_raises():
+    learner = trained_learner(METHODS[1], perceptron(), 1)
     before = learner.state()
-    refused = pytest.raises(RuntimeError, match="keep copies of the parameters that task")
-    with refused, learner.task("b", data(1)):
+    error = pytest.raises(RuntimeError, match="keep copies of the parameters that task")
+    with error, learner.task("b", data(1)):
         learner.network.load_state_dict(copy.deepcopy(learner.network.state_dict()))
     assert_same(learner.state(), before)
-    learner.network.load_state_dict(copy.deepcopy(learner.network.state_dict()))  # between tasks it may be done
+    learner.network.load_state_dict(copy.deepcopy(learner.network.state_dict()))  # allowed between tasks
 
 
 @pytest.mark.parametrize("method", [METHODS[0], METHODS[3], FineTuning(SCHEDULE)], ids=["gpm", "published", "plain"])
-def test_parameters_have_names(method):
-    learner = taught(method, perceptron(), 2)
+def test_task_yields_parameters_by_name(method):
+    learner = trained_learner(method, perceptron(), 2)
     with learner.task("b", data(1)) as parameters:
         with torch.no_grad():
             parameters[0].add_(0.01)

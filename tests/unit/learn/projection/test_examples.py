@@ -1,4 +1,4 @@
-"""Which examples of a task are measured: some by chance, whatever the form of the data and the shape of the network."""
+"""The examples on which a task is measured: drawn at random from any form of data, for any shape of network."""
 
 import pytest
 import torch
@@ -7,7 +7,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from toys import SETTINGS, data, perceptron, settings
 
 from ebbing.learn.methods import Gpm
-from ebbing.learn.projection.method import Threshold
+from ebbing.learn.projection import Threshold
 from ebbing.learn.training.batches import concatenated_batches, draw_examples
 from ebbing.learn.training.schedule import Schedule
 
@@ -17,14 +17,14 @@ ROWS = torch.arange(1000)
 PAIR = (ROWS[:, None].float(), ROWS)
 
 
-def drawn(parametrization, seed=0):
-    inputs, labels = draw_examples(parametrization, 50, torch.Generator().manual_seed(seed))
+def drawn(examples, seed=0):
+    inputs, labels = draw_examples(examples, 50, torch.Generator().manual_seed(seed))
     assert torch.equal(inputs[:, 0].long(), labels)
     return labels.tolist()
 
 
 @pytest.mark.parametrize(
-    "parametrization",
+    "examples",
     [
         PAIR,
         list(zip(*(part.split(64) for part in PAIR), strict=True)),
@@ -33,18 +33,16 @@ def drawn(parametrization, seed=0):
     ],
     ids=["tensors", "list", "in order", "shuffled"],
 )
-def test_examples_come_from_everywhere(parametrization):
-    found = drawn(parametrization)
+def test_examples_are_drawn_from_all_data(examples):
+    found = drawn(examples)
     assert len(set(found)) == 50
     assert 350 < sum(found) / 50 < 650  # 500 within 3.7 standard deviations
     assert found != sorted(found)
-    if not isinstance(parametrization, DataLoader) or isinstance(
-        parametrization.sampler, torch.utils.data.SequentialSampler
-    ):
-        assert drawn(parametrization) == found != drawn(parametrization, seed=1)
+    if not isinstance(examples, DataLoader) or isinstance(examples.sampler, torch.utils.data.SequentialSampler):
+        assert drawn(examples) == found != drawn(examples, seed=1)
 
 
-def test_every_example_of_a_loader_has_the_same_chance():
+def test_loader_examples_have_equal_probability():
     batches = list(zip(*(part[:20].split(6) for part in PAIR), strict=True))
     counts = torch.zeros(20)
     for seed in range(2000):
@@ -53,7 +51,7 @@ def test_every_example_of_a_loader_has_the_same_chance():
     assert standard_deviations.abs().max() < 4.5
 
 
-def test_a_loader_that_shuffles_is_not_read_to_the_end():
+def test_shuffling_loader_is_read_only_as_needed():
     read = []
 
     class Spying(TensorDataset):
@@ -65,22 +63,22 @@ def test_a_loader_that_shuffles_is_not_read_to_the_end():
     assert len(read) == 50
 
 
-def test_fewer_examples_than_wanted():
+def test_all_examples_are_drawn_if_there_are_too_few():
     batches = [(torch.ones(2, 1), torch.ones(2).long()), (torch.zeros(1, 1), torch.zeros(1).long())]
     inputs, labels = draw_examples(batches, 50, torch.Generator())
     assert sorted(inputs[:, 0].tolist()) == sorted(labels.tolist()) == [0, 1, 1]
 
 
 def in_two_groups(rows=200):
-    """Sorted data: the second half is elsewhere."""
+    """Return sorted data: the second half of the rows uses other inputs than the first."""
     inputs = torch.zeros(rows, 30)
     inputs[: rows // 2, :5] = torch.randn(rows // 2, 5)
     inputs[rows // 2 :, 20:25] = torch.randn(rows // 2, 5)
     return inputs, (inputs.sum(1) > 0).long()
 
 
-@pytest.mark.parametrize("how", ["loader", "list", "own loop"])
-def test_sorted_data_are_protected_in_all_their_parts(how):
+@pytest.mark.parametrize("how", ["loader", "list", "custom loop"])
+def test_all_parts_of_sorted_data_are_protected(how):
     torch.manual_seed(0)
     inputs, labels = in_two_groups()
     learner = Gpm(**settings(threshold=Threshold(1.0), num_examples=60)).start(perceptron())
@@ -95,7 +93,7 @@ def test_sorted_data_are_protected_in_all_their_parts(how):
 
 
 class Views(nn.Module):
-    """Two views of every example pass through a layer together: which row is whose cannot be told from their number."""
+    """Two views of every example pass through a layer together: row numbers do not identify examples."""
 
     def __init__(self):
         super().__init__()
@@ -110,7 +108,7 @@ class Views(nn.Module):
 
 
 @pytest.mark.parametrize("num_examples", [20, (20, 10, 20)])
-def test_rows_that_are_not_grouped_by_example(num_examples):
+def test_rows_not_grouped_by_example_are_measured(num_examples):
     torch.manual_seed(0)
     inputs = torch.randn(40, 8)
     learner = Gpm(Schedule(0.01, epochs=1), Threshold(1.0), num_examples).start(Views())
@@ -127,7 +125,7 @@ class TimeFirst(nn.Module):
         return self.last(self.each(x.transpose(0, 1)).mean(0))
 
 
-def test_steps_of_time_may_come_first():
+def test_time_first_inputs_are_measured():
     torch.manual_seed(0)
     inputs = torch.randn(20, 7, 12)
     learner = Gpm(Schedule(0.01, epochs=1), Threshold(1.0), (2, 20)).start(TimeFirst())
@@ -135,7 +133,7 @@ def test_steps_of_time_may_come_first():
     assert learner.protected["each"] == 1  # 14 rows in 12 dimensions, of two examples
 
 
-def test_examples_that_are_not_wanted_do_not_pass_through_the_network(monkeypatch):
+def test_only_num_examples_pass_through_the_network(monkeypatch):
     learner = Gpm(**SETTINGS).start(perceptron())
     passed = []
     learner.network.register_forward_pre_hook(lambda _, inputs: passed.append(len(inputs[0])))

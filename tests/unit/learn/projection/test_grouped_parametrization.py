@@ -1,4 +1,4 @@
-"""The groups of a convolution in motion together, against each of them in motion by itself."""
+"""The parametrization of all groups of a convolution, against that of each group alone."""
 
 import pytest
 import torch
@@ -7,7 +7,8 @@ from torch.nn import functional
 
 from ebbing.learn import Schedule, Threshold, Trgp, TrgpFree
 from ebbing.learn.projection._grouped_parametrization import GroupedRotatedWeight
-from ebbing.learn.projection._parametrization import RotatedWeight, Subspace, TrustedTask
+from ebbing.learn.projection._parametrization import RotatedWeight
+from ebbing.learn.projection._task_updates import Subspace, TrustedTask
 
 OUT, D = 3, 7
 CLOSE = 1e-12
@@ -18,7 +19,7 @@ def random(*shape, seed=0):
 
 
 def groups():
-    """Of each group its weights, basis and trusted tasks: from nothing protected to everything, from none to two."""
+    """Return the weights, bases and trusted tasks of groups with nothing to everything protected, and 0 to 2 tasks."""
     ranks, spans = [0, 4, 4, 6, 7], [[], [[0, 2], [2, 3, 1]], [], [[5, 0]], [[0, 1, 2, 3], [4, 6]]]
     weights = [random(OUT, D, seed=g) for g in range(len(ranks))]
     bases = [torch.linalg.qr(random(D, D, seed=10 + g)).Q[:, :rank] for g, rank in enumerate(ranks)]
@@ -31,56 +32,60 @@ def groups():
 
 @pytest.mark.parametrize("scaled", [True, False])
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
-def test_together_they_take_the_steps_that_each_takes_alone(scaled, momentum):
+def test_grouped_steps_equal_those_of_single_groups(scaled, momentum):
     weights, bases, trusted = groups()
     together = GroupedRotatedWeight(weights, bases, trusted, scaled=scaled)
     alone = [RotatedWeight(*group, scaled=scaled) for group in zip(weights, bases, trusted, strict=True)]
     optimizers = [
         torch.optim.SGD(together.parameters(), 0.05, momentum),
-        torch.optim.SGD([parameter for moving in alone for parameter in moving.parameters()], 0.05, momentum),
+        torch.optim.SGD([parameter for one in alone for parameter in one.parameters()], 0.05, momentum),
     ]
-    assert not together.moved
+    assert not together.changed
     for step in range(5):
         inputs, target = random(len(weights), D, 8, seed=20 + step), random(len(weights) * OUT, 8, seed=30 + step)
         for optimizer, W in zip(
-            optimizers, (together.effective(), torch.cat([moving.effective() for moving in alone])), strict=True
+            optimizers, (together.effective_weight(), torch.cat([one.effective_weight() for one in alone])), strict=True
         ):
             outputs = (W.view(len(weights), OUT, D) @ inputs).flatten(0, 1)
             optimizer.zero_grad()
             ((outputs - target) ** 2).mean().backward()
             optimizer.step()
-        expected = torch.cat([moving.effective() for moving in alone])
-        torch.testing.assert_close(together.effective(), expected, rtol=0, atol=CLOSE)
-    assert together.moved
-    for (weight, change), moving, basis in zip(together.finish_each(), alone, bases, strict=True):
-        shared, kept = moving.finish()
+        expected = torch.cat([one.effective_weight() for one in alone])
+        torch.testing.assert_close(together.effective_weight(), expected, rtol=0, atol=CLOSE)
+    assert together.changed
+    for (weight, update), one, basis in zip(together.finish_groups(), alone, bases, strict=True):
+        shared, expected_update = one.finish()
         torch.testing.assert_close(weight, shared, rtol=0, atol=CLOSE)
-        assert change.columns.tolist() == sorted(kept.columns.tolist())
-        torch.testing.assert_close(change.apply(weight, basis), kept.apply(shared, basis), rtol=0, atol=CLOSE)
+        assert update.columns.tolist() == sorted(expected_update.columns.tolist())
+        torch.testing.assert_close(
+            update.apply(weight, basis), expected_update.apply(shared, basis), rtol=0, atol=CLOSE
+        )
 
 
-def test_what_nobody_may_train_is_no_parameter():
+def test_grouped_parameter_excludes_frozen_rows():
     weights, bases, trusted = groups()
-    free, own = sum(D - basis.shape[1] for basis in bases), 4 + 2 + 6
-    assert GroupedRotatedWeight(weights, bases, trusted).active.shape == (free + own, OUT)
+    free, trusted_rows = sum(D - basis.shape[1] for basis in bases), 4 + 2 + 6
+    assert GroupedRotatedWeight(weights, bases, trusted).active.shape == (free + trusted_rows, OUT)
 
 
-def test_the_first_task_is_plain_training_to_the_bit():
-    """Without anything protected nothing is turned, so nothing is rounded."""
+def test_grouped_first_task_is_plain_training_exactly():
+    """Without protected directions nothing is rotated, so nothing is rounded."""
     weights = [random(OUT, D, seed=g) for g in range(4)]
     nothing = [weight.new_zeros(D, 0) for weight in weights]
     grouped = GroupedRotatedWeight(weights, nothing, [[] for _ in weights])
-    assert torch.equal(grouped.effective(), torch.cat(weights))
-    assert all(torch.equal(shared, weight) for (shared, _), weight in zip(grouped.finish_each(), weights, strict=True))
+    assert torch.equal(grouped.effective_weight(), torch.cat(weights))
+    assert all(
+        torch.equal(shared, weight) for (shared, _), weight in zip(grouped.finish_groups(), weights, strict=True)
+    )
 
 
-def test_second_derivatives_are_those_of_the_groups_alone():
+def test_grouped_second_derivatives_equal_single_groups():
     weights, bases, trusted = groups()
     inputs = random(len(weights), D, 8, seed=1)
 
-    def of_penalty(motions):
-        W = torch.cat([moving.effective() for moving in motions]).view(len(weights), OUT, D)
-        parameters = [parameter for moving in motions for parameter in moving.parameters()]
+    def of_penalty(parametrizations):
+        W = torch.cat([one.effective_weight() for one in parametrizations]).view(len(weights), OUT, D)
+        parameters = [parameter for one in parametrizations for parameter in one.parameters()]
         outputs = torch.tanh(W @ inputs).square().sum()
         first = torch.autograd.grad(outputs, parameters, create_graph=True)
         penalty = torch.stack([gradient.square().sum() for gradient in first]).sum()
@@ -106,8 +111,8 @@ class Depthwise(nn.Module):
 
 
 @pytest.mark.parametrize("method", [Trgp, TrgpFree])
-def test_a_depthwise_convolution_keeps_what_it_has_learnt(method):
-    """All directions that are there are protected: a task's answers stay, and a new one moves where it trusts."""
+def test_depthwise_convolution_keeps_old_outputs(method):
+    """With all directions protected, old outputs stay, and a new task changes its weights in trusted directions."""
     torch.manual_seed(0)
     schedule = Schedule(learning_rate=0.3, epochs=6, batch_size=20)
     learner = method(schedule, Threshold(1.0), num_examples=60, per_task=("head",)).start(Depthwise())
@@ -125,4 +130,4 @@ def test_a_depthwise_convolution_keeps_what_it_has_learnt(method):
     after = learner.outputs("a", images["a"])
     torch.testing.assert_close(after, before, rtol=0, atol=1e-10)
     assert learner.trusted[1]["deep"] == ["a"]
-    assert all(block.changes[1].rows.any() for block in learner.layers[1].blocks)
+    assert all(block.updates[1].rows.any() for block in learner.layers[1].blocks)

@@ -1,4 +1,4 @@
-"""Learners: nothing happens by halves, whatever interrupts it."""
+"""Interruptions of learners: every operation is completed or undone."""
 
 import copy
 
@@ -6,12 +6,12 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional
-from toys import IDS, METHODS, SCHEDULE, assert_same, data, perceptron, settings, taught
+from toys import IDS, METHODS, SCHEDULE, assert_same, data, perceptron, settings, trained_learner
 
 from ebbing.learn.methods import Copies, FineTuning, Gpm
 from ebbing.learn.projection import learner as learner_module
 from ebbing.learn.projection._layers import Block, Layer
-from ebbing.learn.projection.learner import Learner
+from ebbing.learn.projection.learner import ProjectionLearner
 from ebbing.learn.training.base_learner import BaseLearner
 from ebbing.learn.training.schedule import Schedule
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("quietly")
 
 
 def fails_at(monkeypatch, owner, name, call):
-    """The method, but for its call of that number, which is interrupted."""
+    """Replace a function by one whose call of the given number is interrupted."""
     original, calls = getattr(owner, name), []
 
     def failing(*arguments, **named):
@@ -34,23 +34,23 @@ def fails_at(monkeypatch, owner, name, call):
 @pytest.mark.parametrize(
     ("owner", "name", "call"),
     [
-        (Learner, "_trusted", 1),
-        (Layer, "start", 2),
+        (ProjectionLearner, "_select_trust_region", 1),
+        (Layer, "parametrize", 2),
         (Layer, "finish", 2),
         (Layer, "set_weights", 1),
-        (Learner, "_remember", 1),
-        (Layer, "inputs", 1),
+        (ProjectionLearner, "_protect_latest", 1),
+        (Layer, "input_columns", 1),
         (Block, "protect", 1),
         (Block, "protect", 3),
         (functional, "cross_entropy", 4),
     ],
 )
 @pytest.mark.parametrize("method", [METHODS[1], METHODS[3]], ids=["fast", "authors"])
-def test_an_interruption_changes_nothing(monkeypatch, method, owner, name, call):
-    learner = taught(method, perceptron(norm=nn.BatchNorm1d(16)), 2)
-    never = taught(method, perceptron(norm=nn.BatchNorm1d(16)), 3)
+def test_interrupted_learning_changes_nothing(monkeypatch, method, owner, name, call):
+    learner = trained_learner(method, perceptron(norm=nn.BatchNorm1d(16)), 2)
+    uninterrupted = trained_learner(method, perceptron(norm=nn.BatchNorm1d(16)), 3)
     learner.network.eval()
-    learner.network[3].train()  # some modules are not as the others
+    learner.network[3].train()  # modules may have different modes
     before = learner.state()
     modes = [module.training for module in learner.network.modules()]
     with monkeypatch.context() as patch:
@@ -62,16 +62,16 @@ def test_an_interruption_changes_nothing(monkeypatch, method, owner, name, call)
     assert not any("forward" in vars(module) for module in learner.network.modules())
     assert learner.tasks == ["task 0", "task 1"]
     learner.learn("task 2", data(2))
-    assert_same(learner.state(), never.state())
+    assert_same(learner.state(), uninterrupted.state())
 
 
-def test_an_exception_in_an_own_loop_changes_nothing():
-    learner = taught(METHODS[1], perceptron(norm=nn.BatchNorm1d(16)), 1)
+def test_exception_in_a_custom_loop_changes_nothing():
+    learner = trained_learner(METHODS[1], perceptron(norm=nn.BatchNorm1d(16)), 1)
     before = learner.state()
 
     def loop():
         with learner.task("b", data(1)) as parameters, torch.no_grad():
-            learner.network(data(1)[0])  # running statistics move
+            learner.network(data(1)[0])  # changes running statistics
             for parameter in parameters:
                 parameter.add_(1.0)
             raise ZeroDivisionError
@@ -83,7 +83,7 @@ def test_an_exception_in_an_own_loop_changes_nothing():
     assert learner.accuracy("b", data(1)) == 1
 
 
-def test_divergence_is_an_error_and_changes_nothing():
+def test_divergence_raises_and_changes_nothing():
     method = Gpm(**settings(schedule=Schedule(1e30, epochs=2, batch_size=6)))
     learner = method.start(perceptron())
     before = learner.state()
@@ -93,31 +93,31 @@ def test_divergence_is_an_error_and_changes_nothing():
     assert learner.tasks == []
 
 
-# Interrupted once more, while everything is put back
+# Interruptions while the network is restored
 
 
 @pytest.mark.parametrize(
     ("owner", "call"), [(Layer, call) for call in range(1, 7)] + [(BaseLearner, 1), (BaseLearner, 2)]
 )
 @pytest.mark.parametrize("method", METHODS, ids=IDS)
-def test_an_interruption_while_answering_costs_no_task_anything(monkeypatch, method, owner, call):
-    """A task's weights are put into the network, and then the shared ones: that may be interrupted anywhere."""
-    learner = taught(method, perceptron(norm=nn.BatchNorm1d(16)), 2)
+def test_interrupted_evaluation_loses_no_task(monkeypatch, method, owner, call):
+    """Writing a task's weights and restoring the shared ones may be interrupted at any call."""
+    learner = trained_learner(method, perceptron(norm=nn.BatchNorm1d(16)), 2)
     before, outputs = learner.state(), learner.outputs("task 0", data(0)[0])
     with monkeypatch.context() as patch:
-        fails_at(patch, owner, "set_weights" if owner is Layer else "_write", call)
+        fails_at(patch, owner, "set_weights" if owner is Layer else "_write_values", call)
         with pytest.raises(KeyboardInterrupt):
             learner.outputs("task 1", data(1)[0])
-    copied = copy.deepcopy(learner)  # first of all, or after others
+    copied = copy.deepcopy(learner)
     for one in (learner, copied):
         assert torch.equal(one.outputs("task 0", data(0)[0]), outputs)
         assert_same(one.state(), before)
 
 
 @pytest.mark.parametrize("when", ["before", "after"])
-def test_what_is_taken_over_is_taken_over_whole(monkeypatch, when):
-    """Interrupted before or after the network's values have been written."""
-    state = taught(METHODS[1], perceptron(), 2).state()
+def test_interrupted_restore_is_completed(monkeypatch, when):
+    """The interruption comes before or after the network's values are written."""
+    state = trained_learner(METHODS[1], perceptron(), 2).state()
     learner = METHODS[1].start(perceptron(1))
     with monkeypatch.context() as patch:
         if when == "before":
@@ -130,32 +130,32 @@ def test_what_is_taken_over_is_taken_over_whole(monkeypatch, when):
 
 
 @pytest.mark.parametrize("call", [1, 2])
-def test_copies_are_put_back_as_well(monkeypatch, call):
-    learner = taught(Copies(SCHEDULE), perceptron(), 2)
+def test_interrupted_evaluation_of_copies_is_undone(monkeypatch, call):
+    learner = trained_learner(Copies(SCHEDULE), perceptron(), 2)
     before = learner.state()
     with monkeypatch.context() as patch:
-        fails_at(patch, BaseLearner, "_write", call)
+        fails_at(patch, BaseLearner, "_write_values", call)
         with pytest.raises(KeyboardInterrupt):
             learner.outputs("task 0", data(0)[0])
     learner.learn("task 2", data(2))
-    never = taught(Copies(SCHEDULE), perceptron(), 3)
-    assert_same(learner.state(), never.state())
-    assert before.keys() < never.state().keys()
+    uninterrupted = trained_learner(Copies(SCHEDULE), perceptron(), 3)
+    assert_same(learner.state(), uninterrupted.state())
+    assert before.keys() < uninterrupted.state().keys()
 
 
 @pytest.mark.parametrize(
     ("method", "owner", "name", "call"),
     [
-        (METHODS[1], Layer, "stop", 1),
-        (METHODS[1], Layer, "stop", 3),
+        (METHODS[1], Layer, "remove_parametrizations", 1),
+        (METHODS[1], Layer, "remove_parametrizations", 3),
         (METHODS[1], Layer, "set_weights", 2),
         (METHODS[3], Layer, "set_weights", 3),
-        (METHODS[3], BaseLearner, "_write", 1),
-        (FineTuning(SCHEDULE), BaseLearner, "_write", 1),
+        (METHODS[3], BaseLearner, "_write_values", 1),
+        (FineTuning(SCHEDULE), BaseLearner, "_write_values", 1),
     ],
 )
-def test_an_interruption_while_a_task_is_undone(monkeypatch, method, owner, name, call):
-    learner, never = taught(method, perceptron(), 1), taught(method, perceptron(), 2)
+def test_interrupted_undo_is_completed(monkeypatch, method, owner, name, call):
+    learner, uninterrupted = trained_learner(method, perceptron(), 1), trained_learner(method, perceptron(), 2)
     before = learner.state()
 
     def interrupt(*_):
@@ -163,7 +163,7 @@ def test_an_interruption_while_a_task_is_undone(monkeypatch, method, owner, name
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        learner.learn("task 1", data(1), watch=interrupt)
+        learner.learn("task 1", data(1), progress=interrupt)
     assert_same(learner.state(), before)
     learner.learn("task 1", data(1))
-    assert_same(learner.state(), never.state())
+    assert_same(learner.state(), uninterrupted.state())

@@ -1,4 +1,4 @@
-"""The layers of a network: which are found, what each is given, how they are set in motion, and what is refused."""
+"""The layers of a network: discovery, recorded inputs, parametrization, and what raises an error."""
 
 import re
 
@@ -8,21 +8,22 @@ from torch import nn
 from torch.nn.utils import parametrizations, prune
 
 from ebbing.learn.methods import Gpm
+from ebbing.learn.projection._blocks import Block
 from ebbing.learn.projection._layer_discovery import discover_layers
-from ebbing.learn.projection._layers import Block, Layer, frozen_statistics, recorded_inputs
-from ebbing.learn.projection._parametrization import Subspace, TaskUpdate
+from ebbing.learn.projection._layers import Layer, frozen_modules, recorded_inputs
+from ebbing.learn.projection._task_updates import Subspace, TaskUpdate
 from ebbing.learn.projection.subspaces import BasisUpdate
 
 pytestmark = pytest.mark.usefixtures("quietly")
 
 
 def names(network, per_task=()):
-    layers, norms, owned, biases = discover_layers(network, per_task)
-    return [layer.name for layer in layers], norms, owned, biases
+    parts = discover_layers(network, per_task)
+    return [layer.name for layer in parts.layers], parts.norms, parts.per_task, parts.biases
 
 
 class Named(nn.Module):
-    """Modules by name, fed one after the other."""
+    """Modules by name, called one after the other."""
 
     def __init__(self, **modules):
         super().__init__()
@@ -35,10 +36,10 @@ class Named(nn.Module):
         return inputs
 
 
-# What is found
+# Discovery
 
 
-def test_layers_norms_and_biases_by_name():
+def test_discovery_finds_layers_norms_and_biases():
     network = Named(
         conv=nn.Conv2d(3, 4, 3),
         norm=nn.BatchNorm2d(4),
@@ -48,12 +49,12 @@ def test_layers_norms_and_biases_by_name():
         layer_norm=nn.LayerNorm(5),
         inner=nn.Sequential(nn.Linear(5, 6), nn.GroupNorm(2, 6), nn.ReLU()),
     )
-    layers, norms, owned, biases = names(network)
+    layers, norms, per_task, biases = names(network)
     assert layers == ["conv", "first", "inner.0"]
     statistics = ["norm.running_mean", "norm.running_var", "norm.num_batches_tracked"]
     values = [f"{norm}.{value}" for norm in ("layer_norm", "inner.1") for value in ("weight", "bias")]
     assert norms == ["norm.weight", "norm.bias", *statistics, *values]
-    assert owned == []
+    assert per_task == []
     assert biases == ["conv.bias", "inner.0.bias"]
 
 
@@ -66,29 +67,29 @@ def test_layers_norms_and_biases_by_name():
         (nn.InstanceNorm1d(4, affine=True), ["weight", "bias"]),
     ],
 )
-def test_norms_of_all_kinds(norm, values):
+def test_discovery_finds_values_of_all_norms(norm, values):
     assert names(Named(a=nn.Linear(4, 4), n=norm))[1] == [f"n.{value}" for value in values]
 
 
-def test_own_modules_by_name_and_by_pattern():
+def test_per_task_selects_by_name_and_by_pattern():
     network = Named(body=nn.Linear(4, 4), heads=nn.ModuleList([nn.Linear(4, 2), nn.Linear(4, 2, bias=False)]))
     everything = ["heads.0.weight", "heads.0.bias", "heads.1.weight"]
     assert names(network)[0] == ["body", "heads.0", "heads.1"]
-    for own in (["heads"], ["heads.*"], ["h*"], ["heads.0", "heads.1"]):
-        assert names(network, own) == (["body"], [], everything, ["body.bias"])
+    for per_task in (["heads"], ["heads.*"], ["h*"], ["heads.0", "heads.1"]):
+        assert names(network, per_task) == (["body"], [], everything, ["body.bias"])
     assert names(network, ["heads.1"])[0] == ["body", "heads.0"]
     prefix = Named(body=nn.Linear(4, 4), head=nn.Linear(4, 2), headless=nn.Linear(2, 2))
-    assert names(prefix, ["head"])[0] == ["body", "headless"]  # a name, not the beginning of one
+    assert names(prefix, ["head"])[0] == ["body", "headless"]  # a full name, not a prefix
 
 
-def test_buffers_of_own_modules_are_own():
+def test_per_task_selects_buffers_of_modules():
     network = Named(body=nn.Linear(4, 4), head=nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 2, bias=False)))
-    _, norms, owned, _ = names(network, ["head"])
+    _, norms, per_task, _ = names(network, ["head"])
     assert norms == []
-    assert "head.0.running_mean" in owned
+    assert "head.0.running_mean" in per_task
 
 
-def test_frozen_parameters_are_left_alone():
+def test_discovery_skips_frozen_parameters():
     network = Named(a=nn.Embedding(3, 4), b=nn.Linear(4, 4), c=nn.Linear(4, 4), d=nn.Linear(4, 4))
     network.get_submodule("a").requires_grad_(False)
     network.get_submodule("b").requires_grad_(False)
@@ -96,22 +97,22 @@ def test_frozen_parameters_are_left_alone():
     assert names(network) == (["d"], [], [], ["c.bias", "d.bias"])
 
 
-def test_a_network_that_is_a_layer():
+def test_network_may_be_a_single_layer():
     assert names(nn.Linear(4, 2)) == ([""], [], [], ["bias"])
     learner = Gpm(num_examples=5).start(nn.Linear(4, 2))
     learner.learn("a", (torch.randn(10, 4), torch.randint(0, 2, (10,))))
     assert learner.outputs("a", torch.zeros(3, 4)).shape == (3, 2)
 
 
-def test_a_module_registered_twice_is_one_layer():
+def test_module_registered_twice_is_one_layer():
     shared = nn.Linear(4, 4)
     assert names(Named(a=shared, b=nn.ReLU(), c=shared))[0] == ["a"]
 
 
-# What is refused, by name
+# Unsupported layers
 
 
-def lazily():
+def lazy():
     return nn.LazyLinear(4)
 
 
@@ -137,36 +138,36 @@ def pruned():
         (weight_normed(), "layer 'culprit' is a ParametrizedLinear"),
         (parametrizations.weight_norm(nn.Linear(4, 4, bias=False)), "layer 'culprit.parametrizations.weight'"),
         (pruned(), "layer 'culprit' computes its weight from bias, weight_orig"),
-        (lazily(), "layer 'culprit' is a LazyLinear without weights as yet: give the network a batch first"),
-        (nn.LazyBatchNorm1d(), "layer 'culprit' is a LazyBatchNorm1d without weights as yet"),
+        (lazy(), "layer 'culprit' is a LazyLinear with uninitialized weights: call the network on a batch first"),
+        (nn.LazyBatchNorm1d(), "layer 'culprit' is a LazyBatchNorm1d with uninitialized weights"),
     ],
 )
-def test_what_cannot_be_protected_is_named(module, message):
+def test_unsupported_layers_raise_by_name(module, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         discover_layers(Named(fine=nn.Linear(4, 4), culprit=module), ())
 
 
 @pytest.mark.parametrize("module", [nn.Embedding(3, 4), nn.GRU(4, 4), nn.MultiheadAttention(4, 2), weight_normed()])
-def test_what_cannot_be_protected_may_be_own_or_frozen(module):
+def test_unsupported_layers_may_be_per_task_or_frozen(module):
     network = Named(fine=nn.Linear(4, 4), culprit=module)
     expected = {f"culprit.{name}" for name, _ in (*module.named_parameters(), *module.named_buffers())}
     assert set(names(network, ["culprit"])[2]) == expected
     assert names(Named(fine=nn.Linear(4, 4), culprit=module.requires_grad_(False)))[0] == ["fine"]
 
 
-def test_shared_weights_are_refused_unless_both_are_own():
+def test_shared_weights_raise_unless_both_are_per_task():
     network = Named(a=nn.Linear(4, 4), b=nn.ReLU(), c=nn.Linear(4, 4))
     network.get_submodule("c").weight = network.get_submodule("a").weight
-    for own in ([], ["a"], ["c"]):  # with one of them own, the other would go on with a weight that moves
+    for per_task in ([], ["a"], ["c"]):  # with one of them task-specific, the other's weight would change with it
         with pytest.raises(ValueError, match="layers 'a' and 'c' share 'weight'"):
-            discover_layers(Named(more=nn.Linear(4, 4), **dict(network.named_children())), own)
+            discover_layers(Named(more=nn.Linear(4, 4), **dict(network.named_children())), per_task)
     assert names(Named(more=nn.Linear(4, 4), **dict(network.named_children())), ["a", "c"])[0] == ["more"]
 
 
-def test_unknown_names_and_networks_without_layers():
+def test_unknown_names_and_missing_layers_raise():
     network = Named(a=nn.Linear(4, 4), b=nn.ReLU())
-    complaint = r"per_task=\['c', 'heads\.\*'\]: the network has no such module or parameter; it has a$"
-    with pytest.raises(ValueError, match=complaint):
+    message = r"per_task=\['c', 'heads\.\*'\]: the network has no such module or parameter; it has a$"
+    with pytest.raises(ValueError, match=message):
         discover_layers(network, ["a", "heads.*", "c"])
     with pytest.raises(ValueError, match=r"per_task=\['a\.bias'\]: the network has no such module or parameter"):
         discover_layers(Named(a=nn.Linear(4, 4, bias=False)), ["a.bias"])
@@ -176,7 +177,7 @@ def test_unknown_names_and_networks_without_layers():
         discover_layers(nn.ReLU(), ())
 
 
-# What layers are given
+# Inputs of layers
 
 CONVOLUTIONS = [
     {},
@@ -202,13 +203,13 @@ CONVOLUTIONS = [
 
 @pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel")
 @pytest.mark.parametrize("options", CONVOLUTIONS, ids=str)
-def test_weights_times_patches_are_the_outputs(options):
+def test_weights_times_patches_equal_conv_outputs(options):
     torch.manual_seed(0)
     settings = {"in_channels": 4, "out_channels": 6, "kernel_size": 3, "bias": False, "dtype": torch.float64} | options
     module = nn.Conv2d(**settings)
     layer, images = Layer("conv", module), torch.randn(3, 4, 9, 8, dtype=torch.float64)
     expected = module(images)  # (images, out, h, w)
-    products = [weight @ patches for weight, patches in zip(layer.weights, layer.inputs(images), strict=True)]
+    products = [weight @ patches for weight, patches in zip(layer.weights, layer.input_columns(images), strict=True)]
     found = torch.cat(products).view(expected.shape[1], 3, *expected.shape[2:]).transpose(0, 1)
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
 
@@ -216,40 +217,40 @@ def test_weights_times_patches_are_the_outputs(options):
 @pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel")
 @pytest.mark.parametrize("options", CONVOLUTIONS, ids=str)
 @pytest.mark.parametrize("bias", [False, True])
-def test_a_convolution_in_motion_computes_what_it_did(options, bias):
+def test_parametrized_convolution_keeps_its_outputs(options, bias):
     torch.manual_seed(0)
     settings = {"in_channels": 4, "out_channels": 6, "kernel_size": 3, "bias": bias, "dtype": torch.float64} | options
     layer, images = Layer("conv", nn.Conv2d(**settings)), torch.randn(3, 4, 9, 8, dtype=torch.float64)
     expected = layer.module(images)
     for block in layer.blocks:
         block.basis = torch.linalg.qr(torch.randn(len(block.basis), 2, dtype=torch.float64)).Q
-    layer.start([[] for _ in layer.blocks], "scaled")
+    layer.parametrize([[] for _ in layer.blocks], "scaled")
     torch.testing.assert_close(layer.module(images), expected, rtol=0, atol=1e-12)
-    layer.stop()
+    layer.remove_parametrizations()
     assert "forward" not in vars(layer.module)
     assert torch.equal(layer.module(images), expected)
 
 
 @pytest.mark.parametrize("shape", [(8,), (3, 8), (2, 3, 8), (2, 0, 8), (0, 8), (2, 2, 2, 8)])
 @pytest.mark.parametrize("bias", [False, True])
-def test_a_linear_layer_in_motion_takes_inputs_of_every_shape(shape, bias):
+def test_parametrized_linear_accepts_all_input_shapes(shape, bias):
     torch.manual_seed(0)
-    for outputs in (2, 20):  # by the weights where there are more rows than outputs, else by the inputs
+    for outputs in (2, 20):  # with the effective weight for more rows than outputs, else with rotated inputs
         layer = Layer("linear", nn.Linear(8, outputs, bias=bias, dtype=torch.float64))
         inputs = torch.randn(shape, dtype=torch.float64)
         expected = layer.module(inputs)
         layer.blocks[0].basis = torch.linalg.qr(torch.randn(8, 3, dtype=torch.float64)).Q
-        layer.start([[]], "scaled")
+        layer.parametrize([[]], "scaled")
         torch.testing.assert_close(layer.module(inputs), expected, rtol=0, atol=1e-12)
 
 
-def test_inputs_of_linear_layers_are_columns():
+def test_input_columns_of_a_linear_layer():
     layer, inputs = Layer("linear", nn.Linear(4, 2)), torch.randn(2, 3, 4)
-    (columns,) = layer.inputs(inputs)
+    (columns,) = layer.input_columns(inputs)
     assert torch.equal(columns, inputs.reshape(6, 4).T)
 
 
-def test_watching_sees_every_call():
+def test_recorded_inputs_include_every_call():
     class Net(nn.Module):
         def __init__(self):
             super().__init__()
@@ -262,18 +263,18 @@ def test_watching_sees_every_call():
     network = Net()
     layers = discover_layers(network, ())[0]
     inputs = torch.randn(5, 4)
-    with recorded_inputs(layers) as seen:
+    with recorded_inputs(layers) as recorded:
         network(inputs)
-    assert [len(seen[name]) for name in ("once", "also", "twice", "never")] == [1, 1, 2, 0]
-    assert torch.equal(seen["once"][0], inputs)
-    assert torch.equal(seen["also"][0], inputs)
-    assert torch.equal(seen["twice"][1], network.twice(seen["twice"][0]))
-    assert not any(given.requires_grad for calls in seen.values() for given in calls)
+    assert [len(recorded[name]) for name in ("once", "also", "twice", "never")] == [1, 1, 2, 0]
+    assert torch.equal(recorded["once"][0], inputs)
+    assert torch.equal(recorded["also"][0], inputs)
+    assert torch.equal(recorded["twice"][1], network.twice(recorded["twice"][0]))
+    assert not any(call.requires_grad for calls in recorded.values() for call in calls)
     network(inputs)
-    assert len(seen["twice"]) == 2
+    assert len(recorded["twice"]) == 2
 
 
-def test_watching_ends_with_an_error():
+def test_recorded_inputs_remove_hooks_after_an_error():
     network = nn.Linear(4, 4)
     with pytest.raises(RuntimeError), recorded_inputs(discover_layers(network, ())[0]):
         network(torch.zeros(2, 3))
@@ -283,15 +284,15 @@ def test_watching_ends_with_an_error():
 # Blocks
 
 
-def growth(block, columns, used):
+def basis_update(block, columns, used):
     rest = torch.linalg.qr(block.basis, mode="complete").Q[:, block.basis.shape[1] :]
     return BasisUpdate(rest[:, :columns].double(), torch.tensor(used))
 
 
-def test_protecting_adds_columns():
+def test_protect_adds_columns_to_the_basis():
     block = Block(6, torch.zeros(1, dtype=torch.float64))
-    block.protect(growth(block, 2, [0, 1]), leave_out_strongest=False)
-    added = growth(block, 2, [2, 0, 3])
+    block.protect(basis_update(block, 2, [0, 1]), leave_out_strongest=False)
+    added = basis_update(block, 2, [2, 0, 3])
     block.protect(added, leave_out_strongest=False)
     assert block.basis.shape == (6, 4)
     assert torch.equal(block.basis[:, 2:], added.new)
@@ -299,37 +300,37 @@ def test_protecting_adds_columns():
     assert [subspace.rank for subspace in block.subspaces] == [2, 3]
 
 
-def test_the_strongest_new_direction_may_be_left_out_but_not_of_the_first_task():
+def test_protect_leaves_out_the_strongest_direction():
     block = Block(7, torch.zeros(1, dtype=torch.float64))
-    block.protect(growth(block, 2, [0, 1]), leave_out_strongest=True)
+    block.protect(basis_update(block, 2, [0, 1]), leave_out_strongest=True)
     assert block.basis.shape == (7, 2)
-    added = growth(block, 3, [2, 1, 3, 4])
+    added = basis_update(block, 3, [2, 1, 3, 4])
     block.protect(added, leave_out_strongest=True)
     assert torch.equal(block.basis[:, 2:], added.new[:, 1:])
-    assert block.subspaces[1].columns.tolist() == [1, 2, 3]  # 3 and 4 have moved up
-    assert torch.equal(block.subspaces[1].others, added.new[:, :1])
+    assert block.subspaces[1].columns.tolist() == [1, 2, 3]  # 3 and 4 are renumbered
+    assert torch.equal(block.subspaces[1].unprotected, added.new[:, :1])
     assert block.subspaces[1].rank == 4
-    block.protect(growth(block, 0, [3, 0]), leave_out_strongest=True)
+    block.protect(basis_update(block, 0, [3, 0]), leave_out_strongest=True)
     assert block.subspaces[2].columns.tolist() == [3, 0]
     assert block.subspaces[2].rank == 2
 
 
-def test_a_state_for_another_layer_is_refused():
+def test_block_state_of_another_layer_raises():
     block = Block(6, torch.zeros(2, 6))
     block.subspaces.append(Subspace(torch.tensor([], dtype=torch.long), torch.zeros(6, 0)))
-    block.changes.append(TaskUpdate(torch.tensor([], dtype=torch.long), torch.zeros(0, 2)))
+    block.updates.append(TaskUpdate(torch.tensor([], dtype=torch.long), torch.zeros(0, 2)))
     assert Block.from_state(block.state(), 1, torch.zeros(2, 6)).state().keys() == block.state().keys()
     with pytest.raises(ValueError, match="a basis in 6 dimensions for a layer with 5"):
         Block.from_state(block.state(), 1, torch.zeros(2, 5))
 
 
-# Modules that stand
+# Frozen modules
 
 
-def test_standing_modules_keep_their_mode_and_statistics():
+def test_frozen_modules_keep_mode_and_statistics():
     network = Named(a=nn.Linear(4, 4), n=nn.BatchNorm1d(4), m=nn.BatchNorm1d(4))
     before = network.get_buffer("n.running_mean").clone()
-    with frozen_statistics(network, ["n"]):
+    with frozen_modules(network, ["n"]):
         network.train()
         network(torch.randn(8, 4))
         assert [module.training for module in network.children()] == [True, False, True]
@@ -343,12 +344,12 @@ def test_standing_modules_keep_their_mode_and_statistics():
 
 
 @pytest.mark.parametrize("module", [nn.Conv2d(4, 6, 3, groups=2), nn.Linear(5, 3)], ids=["conv", "linear"])
-def test_a_large_representation_is_made_smaller_with_the_same_energies(module, monkeypatch):
+def test_large_representation_is_compressed_exactly(module, monkeypatch):
     layer = Layer("layer", module)
     seen = [torch.randn(7, 4, 8, 8), torch.randn(2, 4, 8, 8)] if layer.groups == 2 else [torch.randn(40, 5)]
     whole = layer.representation(seen)
     for limit in (1, 5000):  # one image at a time, or a few
-        monkeypatch.setattr("ebbing.learn.projection._layers.MAX_BYTES", limit)
+        monkeypatch.setattr("ebbing.learn.projection._layers.MAX_INPUT_BYTES", limit)
         for R, small in zip(whole, layer.representation(seen), strict=True):
             assert small.shape[1] == small.shape[0] or limit == 5000 >= R.nbytes
             torch.testing.assert_close(gram(small), gram(R), rtol=1e-9, atol=1e-9)
@@ -359,7 +360,7 @@ def gram(R):
 
 
 @pytest.mark.parametrize("module", [nn.Conv2d(2, 3, 3), nn.Linear(5, 3)], ids=["conv", "linear"])
-def test_single_examples_are_seen_as_batches_of_one(module):
+def test_unbatched_inputs_are_recorded_as_batches(module):
     layer = Layer("layer", module)
     batch = torch.randn(4, 2, 5, 5) if isinstance(module, nn.Conv2d) else torch.randn(4, 5)
     with recorded_inputs([layer]) as seen:
@@ -370,7 +371,7 @@ def test_single_examples_are_seen_as_batches_of_one(module):
     assert torch.equal(torch.cat(single), whole)
 
 
-def test_a_pattern_names_a_module_with_all_that_is_inside():
+def test_per_task_pattern_includes_submodules():
     network = Named(body=nn.Linear(8, 16), cls_head=nn.Sequential(nn.Linear(16, 3)), norm=nn.RMSNorm(3))
     assert names(network, per_task=("*_head",))[0] == ["body"]
     assert names(network)[1] == ["norm.weight"]

@@ -1,4 +1,4 @@
-"""Data for learners: every form that is taken, and what is said about the others."""
+"""Data for learners: the accepted forms, and the errors for others."""
 
 import re
 
@@ -6,48 +6,44 @@ import pytest
 import torch
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
-from toys import CLASSES, METHODS, SCHEDULE, SIZE, assert_same, data, perceptron, settings, taught
+from toys import CLASSES, METHODS, SCHEDULE, SIZE, assert_same, data, perceptron, settings, trained_learner
 
 from ebbing.learn.methods import FineTuning, Gpm, Trgp
-from ebbing.learn.projection.method import Threshold
+from ebbing.learn.projection import Threshold
 from ebbing.learn.tasks.base import TaskData
 from ebbing.learn.training.schedule import Schedule
 
 pytestmark = pytest.mark.usefixtures("quietly")
 
 
-def test_data_in_every_form():
+def test_learn_accepts_data_in_every_form():
     inputs, labels = data(0)
     task_data = TaskData(inputs, labels, inputs[:2], labels[:2], inputs[:3], labels[:3])
-    pair, same = taught(METHODS[1], perceptron(), 0), taught(METHODS[1], perceptron(), 0)
+    pair, same = trained_learner(METHODS[1], perceptron(), 0), trained_learner(METHODS[1], perceptron(), 0)
     pair.learn("a", (inputs, labels))
     same.learn("a", task_data)
     assert_same(pair.state(), same.state())
     batches = list(zip(inputs.split(6), labels.split(6), strict=True))
-    of_list, of_loader = taught(METHODS[1], perceptron(), 0), taught(METHODS[1], perceptron(), 0)
+    of_list, of_loader = trained_learner(METHODS[1], perceptron(), 0), trained_learner(METHODS[1], perceptron(), 0)
     of_list.learn("a", batches)
     of_loader.learn("a", DataLoader(TensorDataset(inputs, labels), batch_size=6))
     assert_same(of_list.state(), of_loader.state())
     assert any(not torch.equal(value, pair.state()[name]) for name, value in of_list.state().items())  # not shuffled
-    right = [
-        learner.accuracy("a", parametrization)
-        for learner in (pair, of_list)
-        for parametrization in (batches, (inputs, labels))
-    ]
+    right = [learner.accuracy("a", form) for learner in (pair, of_list) for form in (batches, (inputs, labels))]
     assert right == [1, 1, 1, 1]
 
 
-def test_shuffling_is_determined_by_the_generator():
+def test_generator_determines_the_shuffling():
     def learned(seed):
         learner = METHODS[1].start(perceptron())
-        learner.learn("a", data(0), random=torch.Generator().manual_seed(seed))
+        learner.learn("a", data(0), generator=torch.Generator().manual_seed(seed))
         return learner.state()
 
     assert_same(learned(1), learned(1))
     assert any(not torch.equal(value, learned(2)[name]) for name, value in learned(1).items())
 
 
-def test_yes_or_no():
+def test_binary_labels_are_learned():
     torch.manual_seed(0)
     learner = METHODS[1].start(nn.Sequential(nn.Linear(SIZE, 8), nn.ReLU(), nn.Linear(8, 1)))
     inputs, labels = data(0)
@@ -56,15 +52,15 @@ def test_yes_or_no():
     learner.learn("b", (-inputs, 1 - answers))
     assert learner.accuracy("a", (inputs, answers)) > 0.9
     assert learner.accuracy("a", (inputs, 1 - answers)) < 0.1
-    with pytest.raises(ValueError, match=r"labels of shape \(24,\), guesses \(24, 1\)"):
+    with pytest.raises(ValueError, match=r"labels of shape \(24,\), predictions \(24, 1\)"):
         learner.accuracy("a", (inputs, answers[:, 0]))
 
 
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (lambda x, y: (x, y[:-1]), "24 inputs and 23 labels: give as many of both"),
-        (lambda x, y: (x[:0], y[:0]), "0 inputs and 0 labels: give as many of both, at least one"),
+        (lambda x, y: (x, y[:-1]), "24 inputs and 23 labels: give equally many"),
+        (lambda x, y: (x[:0], y[:0]), "0 inputs and 0 labels: give equally many, and at least one"),
         (lambda x, y: [], "the data yields no batches"),
         (lambda x, y: ((x, y) for _ in range(9)), "can be read only once"),
         (lambda x, y: (x.index_fill(0, torch.tensor(3), torch.nan), y), "inputs of task 'a' are not all finite"),
@@ -72,7 +68,7 @@ def test_yes_or_no():
         (lambda x, y: (x, y.to(torch.uint8)), "labels of type torch.uint8"),
     ],
 )
-def test_data_that_cannot_be_learnt_from(wrong, message):
+def test_invalid_data_raise_and_change_nothing(wrong, message):
     learner = Gpm(**settings(num_examples=24)).start(perceptron())
     before = learner.state()
     with pytest.raises(ValueError, match=re.escape(message)):
@@ -89,19 +85,19 @@ def test_patience_needs_validation_data():
     assert learner.tasks == ["a"]
 
 
-def test_no_examples_to_be_judged_by():
+def test_accuracy_without_examples_raises():
     with pytest.raises(ValueError, match="no examples: give at least one"):
-        taught(METHODS[0], perceptron(), 1).accuracy("task 0", [])
+        trained_learner(METHODS[0], perceptron(), 1).accuracy("task 0", [])
 
 
-def test_every_layer_is_measured_on_its_own_number_of_samples():
+def test_num_examples_by_layer():
     learner = Gpm(**settings(threshold=Threshold(1.0), num_examples=(4, 9, 2))).start(perceptron())
     learner.learn("a", data(0))
     assert [layer.blocks[0].basis.shape[1] for layer in learner.layers] == [4, 9, 2]
 
 
 class Folded(nn.Module):
-    """Ten inputs for each example, folded into the batch or not."""
+    """Ten inputs for each example, folded into the batch dimension or not."""
 
     def __init__(self, fold) -> None:
         super().__init__()
@@ -113,7 +109,7 @@ class Folded(nn.Module):
         return self.last(hidden.relu().mean(1))
 
 
-def test_samples_are_examples_wherever_a_network_folds_them():
+def test_num_examples_counts_examples_when_folded():
     bases = []
     for fold in (True, False):
         inputs = torch.randn(20, 10, 40, generator=torch.Generator().manual_seed(0))
@@ -124,8 +120,8 @@ def test_samples_are_examples_wherever_a_network_folds_them():
     assert 20 < bases[0].shape[1] <= 30  # of three examples, ten inputs each
 
 
-def test_gpm_takes_any_labels_in_an_own_loop():
-    """It measures no gradient, so it need not know the loss."""
+def test_gpm_accepts_any_labels_in_a_custom_loop():
+    """GPM measures no gradient, so it does not need the loss."""
     learner = Gpm(**settings()).start(perceptron())
     for task in range(3):
         inputs, targets = data(task)[0], torch.randn(24)
@@ -136,7 +132,7 @@ def test_gpm_takes_any_labels_in_an_own_loop():
     assert learner.tasks == ["0", "1", "2"]
 
 
-def test_whole_number_inputs():
+def test_integer_inputs_are_accepted():
     class Bytes(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -162,9 +158,9 @@ class InPlace(nn.Module):
         return self.layers(x.sub_(3.0))
 
 
-def test_a_network_may_change_its_inputs_in_place():
+def test_network_may_change_its_inputs_in_place():
     class Loader:
-        """Batches made anew every epoch, as a DataLoader makes them."""
+        """Yield new tensors in every epoch, as a DataLoader does."""
 
         def __init__(self, task: int) -> None:
             self.pair = data(task, 5)
@@ -182,9 +178,9 @@ def test_a_network_may_change_its_inputs_in_place():
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (lambda x, y: [(x, y, y)], r"3 things \(Tensor, Tensor, Tensor\): give inputs and labels"),
+        (lambda x, y: [(x, y, y)], r"3 objects \(Tensor, Tensor, Tensor\): give inputs and labels"),
         (lambda x, y: [{"x": x, "y": y}], "a dict: give inputs and labels"),
-        (lambda x, y: (x.numpy(), y.numpy()), r"2 things \(ndarray, ndarray\): give inputs and labels"),
+        (lambda x, y: (x.numpy(), y.numpy()), r"2 objects \(ndarray, ndarray\): give inputs and labels"),
         (lambda x, y: [(x, y.int())], "labels of type torch.int32"),
         (lambda x, y: [(x, y[:3])], "24 inputs and 3 labels"),
         (TensorDataset, "DataLoader"),
@@ -192,7 +188,7 @@ def test_a_network_may_change_its_inputs_in_place():
     ids=["three", "dict", "arrays", "int32", "lengths", "dataset"],
 )
 @pytest.mark.parametrize("method", [METHODS[1], FineTuning(SCHEDULE)], ids=["trgp", "fine-tuning"])
-def test_data_in_other_forms_are_refused_with_the_way_out(given, message, method):
+def test_unsupported_data_raise_with_the_way_out(given, message, method):
     learner = method.start(perceptron())
     with pytest.raises(ValueError, match=message):
         learner.learn("a", given(*data(0)))
@@ -200,7 +196,7 @@ def test_data_in_other_forms_are_refused_with_the_way_out(given, message, method
 
 
 @pytest.mark.parametrize("patience", [None, 1])
-def test_a_last_batch_of_one_example_does_not_stop_a_norm(patience):
+def test_last_batch_of_one_example_works_with_norms(patience):
     norm = nn.BatchNorm1d(16, track_running_stats=False)
     schedule = Schedule(0.1, epochs=2, batch_size=6, test_batch_size=6, patience=patience)
     learner = Trgp(**settings(schedule=schedule)).start(perceptron(norm=norm))

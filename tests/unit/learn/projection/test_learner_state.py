@@ -1,4 +1,4 @@
-"""Saved learners go on as if nothing had been; states of others are refused."""
+"""Saved learners continue identically; states of other learners raise an error."""
 
 import json
 
@@ -19,7 +19,7 @@ from toys import (
     images,
     perceptron,
     settings,
-    taught,
+    trained_learner,
 )
 
 from ebbing.learn.methods import Copies, FineTuning, Gpm, TrgpPlus
@@ -30,8 +30,8 @@ pytestmark = pytest.mark.usefixtures("quietly")
 
 @pytest.mark.parametrize("method", METHODS, ids=IDS)
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_a_saved_learner_goes_on_as_if_nothing_had_been(method, dtype, tmp_path):
-    learner = taught(method, perceptron(dtype=dtype, norm=nn.BatchNorm1d(16)), dtype=dtype)
+def test_saved_learner_continues_identically(method, dtype, tmp_path):
+    learner = trained_learner(method, perceptron(dtype=dtype, norm=nn.BatchNorm1d(16)), dtype=dtype)
     learner.save(tmp_path / "learner.safetensors")
     other = method.start(perceptron(1, dtype=dtype, norm=nn.BatchNorm1d(16)))
     other.load(tmp_path / "learner.safetensors")
@@ -45,12 +45,12 @@ def test_a_saved_learner_goes_on_as_if_nothing_had_been(method, dtype, tmp_path)
     assert_same(other.state(), learner.state())
 
 
-def test_a_saved_learner_with_heads(tmp_path):
+def test_saved_learner_with_heads_continues_identically(tmp_path):
     method = TrgpPlus(**SETTINGS, trust_threshold=0.1, per_task=("heads.*",))
     torch.manual_seed(0)
-    learner = taught(method, Images(), make=images)
+    learner = trained_learner(method, Images(), make=images)
     learner.save(tmp_path / "learner")
-    other = method.start(Images())  # of another beginning
+    other = method.start(Images())  # with other initial weights
     other.load(tmp_path / "learner")
     for one in (learner, other):
         one.learn("task 3", images(3))
@@ -58,8 +58,8 @@ def test_a_saved_learner_with_heads(tmp_path):
     assert torch.equal(other.outputs("task 1", images(1)[0]), learner.outputs("task 1", images(1)[0]))
 
 
-def test_a_state_stays_what_it_was():
-    learner = taught(METHODS[1], perceptron(), 1)
+def test_state_is_independent_of_later_learning():
+    learner = trained_learner(METHODS[1], perceptron(), 1)
     state = learner.state()
     then = {name: value.clone() for name, value in state.items()}
     outputs = learner.outputs("task 0", data(0)[0])
@@ -72,7 +72,7 @@ def test_a_state_stays_what_it_was():
     assert_same(state, then)
 
 
-def test_own_modules_that_share_a_weight_can_be_saved():
+def test_per_task_modules_with_a_shared_weight_save():
     torch.manual_seed(0)
     network = nn.Sequential(nn.Linear(SIZE, 12), nn.Linear(12, 12), nn.Linear(12, 12))
     network[2].weight = network[1].weight
@@ -90,8 +90,8 @@ def test_own_modules_that_share_a_weight_can_be_saved():
         lambda: nn.Sequential(nn.Linear(SIZE + 1, 16), *list(perceptron())[1:]),
     ],
 )
-def test_a_state_of_another_network_is_refused_and_changes_nothing(other):
-    state = taught(METHODS[1], perceptron(), 1).state()
+def test_state_of_another_network_raises(other):
+    state = trained_learner(METHODS[1], perceptron(), 1).state()
     learner = METHODS[1].start(other())
     before = learner.state()
     with pytest.raises(ValueError, match="not the state of a learner with this network and method"):
@@ -99,12 +99,12 @@ def test_a_state_of_another_network_is_refused_and_changes_nothing(other):
     assert_same(learner.state(), before)
 
 
-def test_damaged_files_are_refused(tmp_path):
-    learner = taught(METHODS[0], perceptron(), 1)
+def test_damaged_files_raise(tmp_path):
+    learner = trained_learner(METHODS[0], perceptron(), 1)
     path = tmp_path / "learner"
     learner.save(path)
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(ValueError, match="learner is damaged or no safetensors file"):
+    with pytest.raises(ValueError, match="learner is damaged or not a safetensors file"):
         learner.load(path)
     path.write_bytes(save({"tasks": torch.tensor(list(json.dumps(["a"]).encode()), dtype=torch.uint8)}))
     with pytest.raises(ValueError, match="not the state of a learner"):
@@ -113,9 +113,9 @@ def test_damaged_files_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("number", range(4))
-def test_the_state_of_another_method_is_refused(number):
+def test_state_of_another_method_raises(number):
     methods = [METHODS[0], METHODS[1], FineTuning(SCHEDULE), Copies(SCHEDULE)]
-    state = taught(methods[number], perceptron(), 1).state()
+    state = trained_learner(methods[number], perceptron(), 1).state()
     for other in (*methods[:number], *methods[number + 1 :]):
         learner = other.start(perceptron(1))
         before = learner.state()
@@ -124,14 +124,14 @@ def test_the_state_of_another_method_is_refused(number):
         assert_same(learner.state(), before)
 
 
-def test_a_state_with_other_norms_or_own_modules_is_refused():
-    state = taught(Gpm(**settings()), perceptron(norm=nn.BatchNorm1d(16)), 1).state()
+def test_state_with_other_norms_or_per_task_raises():
+    state = trained_learner(Gpm(**settings()), perceptron(norm=nn.BatchNorm1d(16)), 1).state()
     for changes in ({"norms": "frozen"}, {"per_task": ("6",)}):
-        with pytest.raises(ValueError, match="it is of"):
+        with pytest.raises(ValueError, match="it is a state of"):
             Gpm(**settings(**changes)).start(perceptron(norm=nn.BatchNorm1d(16))).restore(state)
 
 
-def test_a_larger_network_is_refused_before_anything_is_overwritten():
+def test_state_of_a_larger_network_raises():
     small, large = FineTuning(SCHEDULE).start(perceptron()), FineTuning(SCHEDULE).start(perceptron(1))
     large.network = nn.Sequential(*perceptron(1), nn.Linear(CLASSES, CLASSES))
     before = small.state()
@@ -140,8 +140,8 @@ def test_a_larger_network_is_refused_before_anything_is_overwritten():
     assert_same(small.state(), before)
 
 
-def test_a_checkpoint_of_another_task_is_not_taken_up(tmp_path, monkeypatch):
-    monkeypatch.setattr("ebbing.learn.training.schedule.CHECKPOINT_EVERY", -1.0)
+def test_checkpoint_of_another_task_is_ignored(tmp_path, monkeypatch):
+    monkeypatch.setattr("ebbing.learn.training.schedule.CHECKPOINT_SECONDS", -1.0)
     checkpoint = CheckpointFile(tmp_path / "checkpoint")
     once, again = (FineTuning(SCHEDULE).start(perceptron()) for _ in range(2))
     for learner, kept in ((once, None), (again, checkpoint)):
@@ -150,20 +150,20 @@ def test_a_checkpoint_of_another_task_is_not_taken_up(tmp_path, monkeypatch):
     assert_same(again.state(), once.state())
 
 
-def test_a_flipped_bit_is_noticed(tmp_path):
-    learner = taught(METHODS[1], perceptron(), 2)
+def test_flipped_bit_in_a_file_raises(tmp_path):
+    learner = trained_learner(METHODS[1], perceptron(), 2)
     learner.save(tmp_path / "learner")
     content = bytearray((tmp_path / "learner").read_bytes())
     content[-5] ^= 64
     (tmp_path / "learner").write_bytes(content)
-    with pytest.raises(ValueError, match="learner is damaged or no safetensors file: its checksum is wrong"):
+    with pytest.raises(ValueError, match="learner is damaged or not a safetensors file: its checksum is wrong"):
         learner.load(tmp_path / "learner")
-    (tmp_path / "learner").write_bytes(save(learner.state()))  # as early ones are: without a checksum
+    (tmp_path / "learner").write_bytes(save(learner.state()))  # files of early versions have no checksum
     learner.load(tmp_path / "learner")
 
 
-def test_what_is_saved_is_a_safetensors_file(tmp_path):
-    learner = taught(METHODS[1], perceptron(), 2)
+def test_saved_file_is_a_safetensors_file(tmp_path):
+    learner = trained_learner(METHODS[1], perceptron(), 2)
     learner.save(tmp_path / "learner")
     assert_same(load((tmp_path / "learner").read_bytes()), learner.state())
 
@@ -173,17 +173,20 @@ def without(state, *names):
 
 
 @pytest.mark.parametrize(
-    ("spoilt", "message"),
+    ("corrupt", "message"),
     [
         (lambda state: without(state, "tasks"), "it has no 'tasks'"),
         (lambda state: without(state, "layer.0.0.basis"), "it has no 'basis'"),
-        (lambda state: without(state, "own.1.6.bias"), "a task has no '6.bias' of its own"),
-        (lambda state: state | {"own.1.7.bias": torch.zeros(3)}, r"7.bias of shape \(3,\) is not each task's own"),
+        (lambda state: without(state, "own.1.6.bias"), "task 1 has no task-specific '6.bias'"),
+        (lambda state: state | {"own.1.7.bias": torch.zeros(3)}, r"7.bias of shape \(3,\) is not task-specific"),
         (lambda state: state | {"own.1.6.bias": torch.zeros(4)}, r"6.bias of shape \(4,\)"),
-        (lambda state: state | {"layer.9.0.basis": torch.zeros(3)}, "more layers than there are here"),
+        (
+            lambda state: state | {"layer.9.0.basis": torch.zeros(3)},
+            "protects layers that this network does not have or train",
+        ),
         (
             lambda state: state | {"layer.0.0.1.columns": state["layer.0.0.1.columns"] + 1000},
-            "task 1 uses columns that a basis of [0-9]+ has not",
+            "task 1 uses columns outside of the basis, which has [0-9]+",
         ),
         (lambda state: state | {"layer.0.0.1.others": torch.zeros(31, 1)}, "has rows of shape"),
         (
@@ -193,19 +196,19 @@ def without(state, *names):
         (lambda state: state | {"layer.0.0.1.change.rows": torch.zeros(3, 5)}, r"rows of shape \(3, 5\)"),
     ],
 )
-def test_a_state_that_does_not_fit_is_refused_and_changes_nothing(spoilt, message):
-    learner = taught(METHODS[1], perceptron(), 2)
+def test_corrupted_state_raises_and_changes_nothing(corrupt, message):
+    learner = trained_learner(METHODS[1], perceptron(), 2)
     before = learner.state()
     with pytest.raises(ValueError, match=f"not the state of a learner with this network and method: .*{message}"):
-        learner.restore(spoilt(before))
+        learner.restore(corrupt(before))
     assert_same(learner.state(), before)
 
 
-def test_a_layer_that_is_frozen_here_and_was_not_there():
-    state = taught(METHODS[4], perceptron(), 2).state()
+def test_state_with_an_unfrozen_layer_raises():
+    state = trained_learner(METHODS[4], perceptron(), 2).state()
     network = perceptron()
     network[0].requires_grad_(False)
-    with pytest.raises(ValueError, match="is not each task's own here"):
+    with pytest.raises(ValueError, match="is not task-specific in this network"):
         METHODS[4].start(network).restore(state)
 
 
@@ -214,6 +217,6 @@ class Remembering(nn.Linear):
         return {"since": 1970}
 
 
-def test_what_could_not_be_saved_is_refused_at_the_start():
-    with pytest.raises(ValueError, match="module '1' keeps more than tensors"):
+def test_module_with_extra_state_raises_at_start():
+    with pytest.raises(ValueError, match="module '1' has a state other than tensors"):
         Gpm().start(nn.Sequential(nn.Linear(3, 3), Remembering(3, 3)))

@@ -1,7 +1,7 @@
-"""Subspaces of representations: the three rules against a plain restatement of what they are to choose.
+"""Subspaces of representations: the three selection rules against plain reference implementations.
 
-Energies of random matrices lie far apart compared with rounding, so the restatement (one vector after the other, in
-NumPy) must choose the same directions, up to sign; a direction agrees if its inner product with the other is 1 to 1e-9.
+Energies of random matrices lie far apart compared with rounding, so the reference (one vector after the other, in
+NumPy) must select the same directions up to sign: inner products are 1 to 1e-9.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("quietly")
 
 
 def matrix(rows: int, columns: int, seed: int, rank: int | None = None) -> torch.Tensor:
-    """Random, with energies that fall by a third from one direction to the next."""
+    """Return a random matrix whose singular values fall by a third from one direction to the next."""
     random = np.random.default_rng(seed)
     rank = min(rows, columns) if rank is None else rank
     left, right = (np.linalg.qr(random.standard_normal((size, rank)))[0] for size in (rows, columns))
@@ -29,12 +29,12 @@ def orthonormal(rows, columns, seed):
 
 
 def directions(R):
-    """Left singular vectors with their energies, strongest first, in NumPy."""
+    """Return left singular vectors with their energies, strongest first, by NumPy."""
     vectors, values, _ = np.linalg.svd(np.asarray(R), full_matrices=False)
     return [(float(value) ** 2, vector) for value, vector in zip(values, vectors.T, strict=True)]
 
 
-def plain_first(R, threshold, *, include_crossing):
+def reference_initial(R, threshold, *, include_crossing):
     total, kept, chosen = float((R**2).sum()), 0.0, []
     for energy, vector in directions(R):
         kept += energy
@@ -45,7 +45,7 @@ def plain_first(R, threshold, *, include_crossing):
     return chosen
 
 
-def plain_until_enough(M, R, threshold):
+def reference_extend(M, R, threshold):
     M, R = np.asarray(M), np.asarray(R)
     total, inside, chosen = (R**2).sum(), M @ (M.T @ R), []
     kept = (inside**2).sum()
@@ -57,8 +57,8 @@ def plain_until_enough(M, R, threshold):
     return chosen
 
 
-def plain_strongest(M, R, threshold):
-    """The vectors chosen, strongest first, each with its old column or None."""
+def reference_strongest(M, R, threshold):
+    """Return the selected vectors, strongest first, each with its old column or None."""
     M, R = np.asarray(M), np.asarray(R)
     candidates = [(float((M[:, k] @ R) @ (M[:, k] @ R)), k, M[:, k]) for k in range(M.shape[1])]
     candidates += [(energy, None, vector) for energy, vector in directions(R - M @ (M.T @ R))]
@@ -72,7 +72,7 @@ def plain_strongest(M, R, threshold):
 
 
 def assert_alike(found, expected):
-    """Column by column, up to sign."""
+    """Compare column by column, up to sign."""
     assert found.shape[1] == len(expected)
     for column, vector in zip(found.T.numpy(), expected, strict=True):
         assert abs(abs(column @ vector) - 1) < ALIKE
@@ -86,8 +86,8 @@ def assert_orthonormal(basis, tolerance=1e-12):
 
 
 @pytest.mark.parametrize("shape", [(7, 4), (7, 7), (7, 30), (1, 5), (5, 1)])
-def test_the_spectrum_is_that_of_the_svd(shape):
-    """Tall matrices by the SVD, wide ones from R R': both are compared with NumPy's."""
+def test_spectrum_equals_that_of_the_svd(shape):
+    """Tall matrices use the SVD, wide ones R R': both are compared with NumPy's SVD."""
     R = matrix(shape[0], shape[1], seed=1)
     vectors, energies = spectrum(R)
     expected = directions(R)
@@ -97,7 +97,7 @@ def test_the_spectrum_is_that_of_the_svd(shape):
     assert_orthonormal(vectors)
 
 
-def test_a_wide_spectrum_has_no_negative_energies():
+def test_wide_spectrum_has_no_negative_energies():
     R = matrix(8, 40, seed=2, rank=2)
     assert (spectrum(R)[1] >= 0).all()
     assert spectrum(R)[1][2:].max() < 1e-15
@@ -110,18 +110,18 @@ def test_a_wide_spectrum_has_no_negative_energies():
 @pytest.mark.parametrize("threshold", [0.3, 0.8, 0.95, 0.999])
 @pytest.mark.parametrize("include_crossing", [True, False])
 @pytest.mark.parametrize("seed", range(3))
-def test_first_keeps_what_it_takes_to_reach_the_threshold(columns, threshold, include_crossing, seed):
+def test_initial_basis_reaches_the_threshold(columns, threshold, include_crossing, seed):
     R = matrix(9, columns, seed)
-    growth = initial_basis(R, threshold, include_crossing=include_crossing)
-    assert_alike(growth.new, plain_first(R, threshold, include_crossing=include_crossing))
-    assert growth.used.tolist() == list(range(growth.new.shape[1]))
+    update = initial_basis(R, threshold, include_crossing=include_crossing)
+    assert_alike(update.new, reference_initial(R, threshold, include_crossing=include_crossing))
+    assert update.used.tolist() == list(range(update.new.shape[1]))
 
 
 @pytest.mark.parametrize(
-    ("crossing", "ranks"),
+    ("include_crossing", "ranks"),
     [(True, [1, 2, 2, 3, 3, 4]), (False, [1, 1, 1, 2, 2, 3])],  # at least one: a dominant direction must be protected
 )
-def test_the_direction_that_crosses_the_threshold(include_crossing, ranks):
+def test_initial_basis_with_and_without_crossing(include_crossing, ranks):
     R = torch.diag(torch.tensor([3.0, 2.0, 1.0, 1.0, 1.0]))  # shares 9/16, 4/16 and three times 1/16
     thresholds = (0.56, 0.57, 0.81, 0.82, 0.87, 0.88)
     assert [
@@ -130,24 +130,24 @@ def test_the_direction_that_crosses_the_threshold(include_crossing, ranks):
 
 
 @pytest.mark.parametrize(("columns", "rank"), [(5, 5), (40, 9), (40, 4), (6, 2)])
-def test_a_threshold_of_1_keeps_every_direction_there_is(columns, rank):
-    """Whatever the rounding of the sum of all energies; and no direction of rounding noise."""
+def test_threshold_1_keeps_every_direction(columns, rank):
+    """The rounding of the sum of energies does not matter, and no rounding noise is selected."""
     for seed in range(5):
         R = matrix(9, columns, seed, rank)
-        growth = initial_basis(R, 1.0)
-        assert growth.new.shape[1] == rank
-        assert (R - growth.new @ (growth.new.T @ R)).abs().max() < 1e-12
+        update = initial_basis(R, 1.0)
+        assert update.new.shape[1] == rank
+        assert (R - update.new @ (update.new.T @ R)).abs().max() < 1e-12
 
 
 @pytest.mark.parametrize("threshold", [0.5, 0.97, 1.0])
 @pytest.mark.parametrize("columns", [1, 3, 20])
-def test_zeros_use_no_direction(threshold, columns):
+def test_zero_inputs_use_no_direction(threshold, columns):
     R = torch.zeros(6, columns)
-    for growth in (initial_basis(R, threshold), strongest_directions(orthonormal(6, 2, 0), R, threshold)):
-        assert growth.new.shape == (6, 0)
-        assert growth.used.tolist() == []
-    growth = extend_basis(orthonormal(6, 2, 0), R, threshold)
-    assert growth.new.shape == (6, 0)
+    for update in (initial_basis(R, threshold), strongest_directions(orthonormal(6, 2, 0), R, threshold)):
+        assert update.new.shape == (6, 0)
+        assert update.used.tolist() == []
+    update = extend_basis(orthonormal(6, 2, 0), R, threshold)
+    assert update.new.shape == (6, 0)
 
 
 # Later tasks
@@ -157,32 +157,32 @@ def test_zeros_use_no_direction(threshold, columns):
 @pytest.mark.parametrize("old", [1, 4, 8])
 @pytest.mark.parametrize("threshold", [0.3, 0.9, 0.99])
 @pytest.mark.parametrize("seed", range(3))
-def test_until_enough_adds_leading_directions_of_the_rest(columns, old, threshold, seed):
+def test_extend_basis_adds_leading_residual_directions(columns, old, threshold, seed):
     M, R = orthonormal(9, old, seed + 10), matrix(9, columns, seed)
-    growth = extend_basis(M, R, threshold)
-    assert_alike(growth.new, plain_until_enough(M, R, threshold))
-    assert growth.used.tolist() == list(range(old + growth.new.shape[1]))
+    update = extend_basis(M, R, threshold)
+    assert_alike(update.new, reference_extend(M, R, threshold))
+    assert update.used.tolist() == list(range(old + update.new.shape[1]))
 
 
 @pytest.mark.parametrize("columns", [5, 40])
 @pytest.mark.parametrize("old", [1, 4, 8])
 @pytest.mark.parametrize("threshold", [0.3, 0.9, 0.99])
 @pytest.mark.parametrize("seed", range(3))
-def test_strongest_takes_old_and_new_by_their_energies(columns, old, threshold, seed):
+def test_strongest_directions_are_ranked_by_energy(columns, old, threshold, seed):
     M, R = orthonormal(9, old, seed + 10), matrix(9, columns, seed)
-    growth, chosen = strongest_directions(M, R, threshold), plain_strongest(M, R, threshold)
-    assert_alike(growth.new, [vector for column, vector in chosen if column is None])
+    update, chosen = strongest_directions(M, R, threshold), reference_strongest(M, R, threshold)
+    assert_alike(update.new, [vector for column, vector in chosen if column is None])
     new = iter(range(old, 9))
-    assert growth.used.tolist() == [next(new) if column is None else column for column, _ in chosen]
+    assert update.used.tolist() == [next(new) if column is None else column for column, _ in chosen]
 
 
-def test_rules_by_hand():
+def test_selection_rules_by_hand():
     eye = torch.eye(5, dtype=torch.float64)
     R = torch.diag(torch.tensor([3.0, 2.0, 1.0, 0.0, 0.0], dtype=torch.float64))  # shares 9/14, 4/14, 1/14
     M = eye[:, [3, 2, 0]]
-    growth = strongest_directions(M, R, 0.9)  # 9/14 is old column 2, 4/14 is new
-    assert growth.used.tolist() == [2, 3]
-    torch.testing.assert_close(growth.new.abs(), eye[:, [1]])
+    update = strongest_directions(M, R, 0.9)  # 9/14 is old column 2, 4/14 is new
+    assert update.used.tolist() == [2, 3]
+    torch.testing.assert_close(update.new.abs(), eye[:, [1]])
     assert strongest_directions(M, R, 0.95).used.tolist() == [2, 3, 1]
     assert strongest_directions(M, R, 0.6).used.tolist() == [2]
     assert strongest_directions(M, R, 0.6).new.shape == (5, 0)
@@ -190,14 +190,14 @@ def test_rules_by_hand():
     assert extend_basis(M, R, 0.72).used.tolist() == [0, 1, 2, 3]
 
 
-def kept(M, R, growth: BasisUpdate):
-    whole = torch.cat([M, growth.new], dim=1)[:, growth.used]
+def kept(M, R, update: BasisUpdate):
+    whole = torch.cat([M, update.new], dim=1)[:, update.used]
     return float((whole.T @ R).square().sum() / R.square().sum())
 
 
 @pytest.mark.parametrize("rule", [extend_basis, strongest_directions])
 @pytest.mark.parametrize("seed", range(3))
-def test_enough_is_kept_and_more_for_a_higher_threshold(rule, seed):
+def test_kept_energy_reaches_and_follows_the_threshold(rule, seed):
     M, R = orthonormal(12, 4, seed), matrix(12, 50, seed + 1)
     shares = [kept(M, R, rule(M, R, threshold)) for threshold in np.linspace(0.05, 1, 20)]
     assert all(share >= threshold - 1e-12 for share, threshold in zip(shares, np.linspace(0.05, 1, 20), strict=True))
@@ -207,21 +207,21 @@ def test_enough_is_kept_and_more_for_a_higher_threshold(rule, seed):
 
 @pytest.mark.parametrize("rule", [extend_basis, strongest_directions])
 @pytest.mark.parametrize("threshold", [0.97, 1.0])
-def test_nothing_is_added_to_a_basis_of_everything(rule, threshold):
+def test_complete_basis_is_not_extended(rule, threshold):
     M = orthonormal(6, 6, 3)
-    for precision in (torch.float64, torch.float32):  # bases are stored as the network's numbers are
-        growth = rule(M.to(precision), matrix(6, 20, 0).to(precision), threshold)
-        assert growth.new.shape == (6, 0)
+    for precision in (torch.float64, torch.float32):  # bases are stored with the dtype of the network
+        update = rule(M.to(precision), matrix(6, 20, 0).to(precision), threshold)
+        assert update.new.shape == (6, 0)
 
 
 @pytest.mark.parametrize("rule", [extend_basis, strongest_directions])
 @pytest.mark.parametrize("columns", [4, 30])
-def test_of_a_matrix_of_low_rank_no_noise_is_added(rule, columns):
+def test_low_rank_matrix_adds_no_noise_directions(rule, columns):
     M = orthonormal(10, 3, 0)
     R = matrix(10, columns, 1, rank=2)
-    growth = rule(M, R, 1.0)
-    assert growth.new.shape[1] == 2
-    whole = torch.cat([M, growth.new], dim=1)
+    update = rule(M, R, 1.0)
+    assert update.new.shape[1] == 2
+    whole = torch.cat([M, update.new], dim=1)
     assert (R - whole @ (whole.T @ R)).abs().max() < 1e-12
     inside = M @ torch.from_numpy(np.random.default_rng(2).standard_normal((3, columns)))
     assert rule(M, inside, 1.0).new.shape[1] == 0
@@ -230,16 +230,16 @@ def test_of_a_matrix_of_low_rank_no_noise_is_added(rule, columns):
 @pytest.mark.parametrize("rule", [extend_basis, strongest_directions])
 @pytest.mark.parametrize("columns", [6, 60])
 def test_bases_stay_orthonormal_over_ten_tasks(rule, columns):
-    """Also where a task lies almost inside the basis, so that what is left of it is small and far from exact."""
+    """Also if a task lies almost inside the basis, so that its residual is small and inaccurate."""
     M = initial_basis(matrix(40, columns, 0), 0.9).new
     for task in range(1, 10):
         R = matrix(40, columns, task)
         if task % 3 == 0:
             R = M @ (M.T @ R) + 1e-4 * R
-        growth = rule(M, R, 0.9 if task % 3 else 1.0)
-        used = growth.used
+        update = rule(M, R, 0.9 if task % 3 else 1.0)
+        used = update.used
         assert len(set(used.tolist())) == len(used)
-        M = torch.cat([M, growth.new], dim=1)
+        M = torch.cat([M, update.new], dim=1)
         assert used.max() < M.shape[1]
         assert_orthonormal(M)
     assert 10 < M.shape[1] <= 40
@@ -247,7 +247,7 @@ def test_bases_stay_orthonormal_over_ten_tasks(rule, columns):
 
 def test_single_precision_is_measured_in_double():
     R = matrix(9, 40, 0).float()
-    growth = initial_basis(R, 0.9)
-    assert growth.new.dtype == torch.float64
-    assert_orthonormal(growth.new)
-    assert_alike(growth.new, plain_first(R.double(), 0.9, include_crossing=True))
+    update = initial_basis(R, 0.9)
+    assert update.new.dtype == torch.float64
+    assert_orthonormal(update.new)
+    assert_alike(update.new, reference_initial(R.double(), 0.9, include_crossing=True))

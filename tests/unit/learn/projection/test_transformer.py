@@ -1,4 +1,4 @@
-"""Transformers, whose layers PyTorch would leave out on its fast path while nothing is to be differentiated."""
+"""Transformers: without gradients, PyTorch's fast path would skip the calls of their layers."""
 
 import pytest
 import torch
@@ -27,7 +27,7 @@ def task(seed):
 
 
 @pytest.mark.parametrize("method", [Gpm, TrgpFree])
-def test_what_is_said_without_gradients_is_what_is_said_with_them(method):
+def test_transformer_outputs_agree_without_gradients(method):
     torch.manual_seed(0)
     network = Encoder()
     learner = method(**SETTINGS, per_task=("encoder.self_attn",)).start(network)
@@ -40,19 +40,19 @@ def test_what_is_said_without_gradients_is_what_is_said_with_them(method):
             nn.functional.cross_entropy(network(inputs), labels).backward()
             optimizer.step()
         network.eval()
-        slowly = network(inputs)
+        with_gradients = network(inputs)
         with torch.no_grad():
-            torch.testing.assert_close(network(inputs), slowly.detach(), rtol=0, atol=1e-5)
-    torch.testing.assert_close(learner.outputs("b", inputs), slowly.detach(), rtol=0, atol=1e-4)
+            torch.testing.assert_close(network(inputs), with_gradients.detach(), rtol=0, atol=1e-5)
+    torch.testing.assert_close(learner.outputs("b", inputs), with_gradients.detach(), rtol=0, atol=1e-4)
     assert torch.backends.mha.get_fastpath_enabled()
 
 
-def test_patience_goes_by_the_weights_that_are_trained():
-    """The validation loss must be that of the network in motion, or it would never be seen to fall."""
+def test_validation_loss_uses_the_trained_weights():
+    """The validation loss must be that of the parametrized network; otherwise it would never decrease."""
     torch.manual_seed(0)
     network = Encoder()
     for part in (network.encoder.self_attn, network.head):
-        part.requires_grad_(False)  # so that nothing but the layers within the fast path moves
+        part.requires_grad_(False)  # so that only the layers within the fast path are trained
     learner = Gpm(**settings(schedule=Schedule(0.2, epochs=12, batch_size=10, patience=12))).start(network)
     before = nn.functional.cross_entropy(learner.outputs(None, task(0)[0]), task(0)[1])
     learner.learn("a", task(0), validation=task(0))

@@ -1,4 +1,4 @@
-"""Users' own data: read from tensors, arrays and datasets alike, known by its contents, refused with a reason."""
+"""Custom tasks: data from tensors, arrays and datasets, its fingerprint, and bad data."""
 
 import dataclasses
 import pickle
@@ -29,7 +29,7 @@ def own(train: Any = TRAIN, test: Any = TEST, **more):
 
 
 class Listed(Dataset):
-    """A dataset as users write them."""
+    """A dataset as users write it."""
 
     def __init__(self, items: Any) -> None:
         self.items = items
@@ -41,10 +41,10 @@ class Listed(Dataset):
         return self.items[i]
 
 
-# What a sample is
+# Data
 
 
-def test_a_sample_is_the_data_in_single_precision():
+def test_load_returns_the_data_in_single_precision():
     task_data = own().load(Occurrence("b", 0), seed=5)
     expected = (*TRAIN["b"], *TEST["b"])
     for name, array in zip(FIELDS, expected, strict=True):
@@ -53,7 +53,7 @@ def test_a_sample_is_the_data_in_single_precision():
         np.testing.assert_array_equal(tensor.numpy(), array.astype(np.float32))
 
 
-def test_every_occurrence_and_seed_has_the_same_data():
+def test_load_ignores_occurrence_and_seed_by_default():
     tasks = own()
     first = tasks.load(Occurrence("a", 0), seed=0)
     for occurrence, seed in ((Occurrence("a", 1), 0), (Occurrence("a", 0), 3)):
@@ -65,9 +65,9 @@ def rows(tensor):
     return [tuple(row) for row in tensor.tolist()]
 
 
-def test_a_choice_depends_on_seed_task_and_occurrence_only():
+def test_train_size_draws_by_seed_task_and_occurrence():
     data = {name: (torch.arange(100.0)[:, None], torch.zeros(100, 1)) for name in "ab"}
-    tasks, again = own(data, data, train_images=20), own(data, data, train_images=20.0)
+    tasks, again = own(data, data, train_size=20), own(data, data, train_size=20.0)
     first = tasks.load(Occurrence("a", 2), seed=3)
     assert len(first.train_inputs) == len(set(rows(first.train_inputs))) == 20
     assert torch.equal(first.test_inputs, data["a"][0])
@@ -82,31 +82,31 @@ def test_a_choice_depends_on_seed_task_and_occurrence_only():
         assert not torch.equal(tasks.load(occurrence, seed).train_inputs, first.train_inputs)
 
 
-def test_a_choice_keeps_inputs_and_labels_together_and_may_be_everything():
+def test_train_size_keeps_inputs_and_labels_paired():
     labels = torch.arange(30)
     data = {"a": (labels[:, None].float(), labels)}
     for images in (7, 30):
-        task_data = own(data, data, train_images=images).load(Occurrence("a", 1), seed=0)
+        task_data = own(data, data, train_size=images).load(Occurrence("a", 1), seed=0)
         assert torch.equal(task_data.train_inputs[:, 0], task_data.train_labels.float())
         assert len(set(task_data.train_labels.tolist())) == images
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.uint8])
-def test_whole_numbers_are_classes(dtype):
+def test_integer_labels_are_classes(dtype):
     data = {"a": (np.zeros((3, 2), np.float32), np.array([0, 2, 1], dtype))}
     task_data = own(data, data).load(Occurrence("a", 0), 0)
     assert task_data.train_labels.dtype == torch.int64
     assert task_data.train_labels.tolist() == [0, 2, 1]
 
 
-def test_inputs_may_be_words_by_number():
+def test_inputs_may_be_token_indices():
     data = {"a": (np.array([[1, 2], [3, 2**40]]), np.array([0, 1]))}
     task_data = own(data, data).load(Occurrence("a", 0), 0)
     assert task_data.train_inputs.tolist() == [[1, 2], [3, 2**40]]
     assert task_data.train_inputs.dtype == torch.int64
 
 
-def test_what_its_owner_changes_later_changes_nothing():
+def test_later_changes_of_the_arrays_have_no_effect():
     inputs, labels = torch.zeros(3, 2), np.zeros((3, 1))
     tasks = own({"a": (inputs, labels)}, {"a": (inputs, labels)})
     inputs += 1
@@ -115,20 +115,20 @@ def test_what_its_owner_changes_later_changes_nothing():
     assert float(task_data.train_inputs.sum() + task_data.train_labels.sum()) == 0
 
 
-def test_gradients_and_strides_are_left_behind():
+def test_gradients_and_strides_are_dropped():
     inputs = torch.randn(4, 3, requires_grad=True)
     labels = torch.zeros(3, 1)
     tasks = own({"a": (inputs.T, labels)}, {"a": (inputs.T, labels)})
     task_data = tasks.load(Occurrence("a", 0), 0)
     assert not task_data.train_inputs.requires_grad
     assert task_data.train_inputs.is_contiguous()
-    assert tasks.identity == own(*2 * [{"a": (inputs.detach().T.contiguous(), labels)}]).identity
+    assert tasks.fingerprint == own(*2 * [{"a": (inputs.detach().T.contiguous(), labels)}]).fingerprint
 
 
-# Identity
+# Fingerprint
 
 
-def test_the_same_contents_have_the_same_identity_however_they_come():
+def test_fingerprint_does_not_depend_on_the_container():
     tensors = {name: tuple(map(torch.from_numpy, pair)) for name, pair in TRAIN.items()}
     forms = [
         {name: list(pair) for name, pair in TRAIN.items()},
@@ -138,15 +138,15 @@ def test_the_same_contents_have_the_same_identity_however_they_come():
         {name: TensorDataset(*pair) for name, pair in tensors.items()},
         {name: Listed(list(zip(*pair, strict=True))) for name, pair in TRAIN.items()},
     ]
-    assert {own(parametrization).identity for parametrization in forms} == {own().identity}
-    assert re.fullmatch("[0-9a-f]{64}", own().identity)
+    assert {own(parametrization).fingerprint for parametrization in forms} == {own().fingerprint}
+    assert re.fullmatch("[0-9a-f]{64}", own().fingerprint)
 
 
-def test_a_dataset_of_numbers_is_one_of_classes():
+def test_dataset_with_number_labels_has_classes():
     labels = [1, 0, 3]
     listed = Listed([(np.full(2, i, np.float32), label) for i, label in enumerate(labels)])
     array = np.repeat(np.arange(3.0)[:, None], 2, axis=1)
-    assert own(*2 * [{"a": listed}]).identity == own(*2 * [{"a": (array, np.array(labels))}]).identity
+    assert own(*2 * [{"a": listed}]).fingerprint == own(*2 * [{"a": (array, np.array(labels))}]).fingerprint
 
 
 def changed(task, part, change):
@@ -160,29 +160,29 @@ def one_off(array):
     return array
 
 
-def test_identity_changes_with_every_part_of_the_contents():
+def test_fingerprint_changes_with_every_part_of_the_data():
     identities = [
-        own().identity,
-        own(changed("a", 0, one_off)).identity,  # the least bit
-        own(changed("b", 0, one_off)).identity,
-        own(changed("b", 1, one_off)).identity,
-        own(TEST, TRAIN).identity,
-        own(TRAIN | {"a": TRAIN["b"], "b": TRAIN["a"]}).identity,  # names matter
-        own({"a": TRAIN["a"]}, {"a": TEST["a"]}).identity,
-        own({"a": TRAIN["a"], "c": TRAIN["b"]}, {"a": TEST["a"], "c": TEST["b"]}).identity,
-        own(TRAIN | {"a": tuple(array[:7] for array in TRAIN["a"])}).identity,
+        own().fingerprint,
+        own(changed("a", 0, one_off)).fingerprint,  # the smallest change
+        own(changed("b", 0, one_off)).fingerprint,
+        own(changed("b", 1, one_off)).fingerprint,
+        own(TEST, TRAIN).fingerprint,
+        own(TRAIN | {"a": TRAIN["b"], "b": TRAIN["a"]}).fingerprint,  # names matter
+        own({"a": TRAIN["a"]}, {"a": TEST["a"]}).fingerprint,
+        own({"a": TRAIN["a"], "c": TRAIN["b"]}, {"a": TEST["a"], "c": TEST["b"]}).fingerprint,
+        own(TRAIN | {"a": tuple(array[:7] for array in TRAIN["a"])}).fingerprint,
         own(
             changed("a", 0, lambda x: x.reshape(8, 2, 2)), TEST | {"a": (TEST["a"][0].reshape(4, 2, 2), TEST["a"][1])}
-        ).identity,
+        ).fingerprint,
     ]
     assert len(set(identities)) == len(identities)
 
 
-def test_the_type_is_part_of_the_contents():
+def test_fingerprint_depends_on_the_dtype():
     """Zeros are the same bytes in every type."""
     zeros = {"a": (np.zeros((2, 2)), np.zeros((2, 1)))}
     words = {"a": (np.zeros((2, 2), np.int32), np.zeros((2, 1)))}
-    assert own(zeros, zeros).identity != own(words, words).identity
+    assert own(zeros, zeros).fingerprint != own(words, words).fingerprint
 
 
 # Results
@@ -204,14 +204,14 @@ TRAINING = Experiment(own(), Linear(), Sgd(epochs=5))
 NODES = prefix_tree([("a", "b", "a"), ("b", "a")], seed=0)
 
 
-def test_settings_name_the_data_by_its_hash_alone():
-    assert TRAINING.describe()["tasks"] == {"kind": "OwnTasks", "train_images": None, "identity": own().identity}
-    few = replace(TRAINING, tasks=own(train_images=5)).describe()["tasks"]
-    assert few == {"kind": "OwnTasks", "train_images": 5, "identity": own().identity}
+def test_settings_have_only_the_hash_of_the_data():
+    assert TRAINING.describe()["tasks"] == {"kind": "OwnTasks", "train_images": None, "identity": own().fingerprint}
+    few = replace(TRAINING, tasks=own(train_size=5)).describe()["tasks"]
+    assert few == {"kind": "OwnTasks", "train_images": 5, "identity": own().fingerprint}
     assert "tensor" not in repr(TRAINING)
 
 
-def test_results_are_found_again_by_the_same_data_and_not_by_other_data(tmp_path, monkeypatch):
+def test_stored_results_are_found_only_by_the_same_data(tmp_path, monkeypatch):
     store = Store(tmp_path)
     errors, fits = execute(TRAINING, NODES, store)
     with single_thread():
@@ -226,22 +226,22 @@ def test_results_are_found_again_by_the_same_data_and_not_by_other_data(tmp_path
         execute(replace(TRAINING, tasks=own(changed("a", 0, one_off))), NODES, store)
 
 
-def test_an_unknown_task_is_refused_before_training(tmp_path):
-    with pytest.raises(ValueError, match="task 'x': there is data of a, b"):
+def test_unknown_task_raises_before_training(tmp_path):
+    with pytest.raises(ValueError, match="task 'x': there is data for a, b"):
         execute(TRAINING, prefix_tree([("a", "x")], 0), Store(tmp_path / "runs"))
     assert not (tmp_path / "runs").exists()
-    with pytest.raises(ValueError, match="task 'x': there is data of a, b"):
+    with pytest.raises(ValueError, match="task 'x': there is data for a, b"):
         own().load(Occurrence("x", 0), 0)
 
 
-def test_own_data_travels_to_other_processes():
-    arrived = pickle.loads(pickle.dumps(own(train_images=5)))
-    here, there = (tasks.load(Occurrence("a", 1), 2) for tasks in (own(train_images=5), arrived))
+def test_custom_tasks_can_be_pickled():
+    arrived = pickle.loads(pickle.dumps(own(train_size=5)))
+    here, there = (tasks.load(Occurrence("a", 1), 2) for tasks in (own(train_size=5), arrived))
     assert all(torch.equal(getattr(here, name), getattr(there, name)) for name in FIELDS)
-    assert (arrived.identity, arrived.settings()) == (own().identity, {"train_images": 5})
+    assert (arrived.fingerprint, arrived.settings()) == (own().fingerprint, {"train_images": 5})
 
 
-# What is refused
+# Bad data
 
 
 class Endless(IterableDataset):
@@ -255,7 +255,7 @@ class Unmeasured(Dataset):
 
 
 class Restless(Listed):
-    """As random transforms do."""
+    """A dataset with random transforms."""
 
     def __getitem__(self, i):
         return torch.randn(2), 0
@@ -299,10 +299,10 @@ YES = np.ones((3, 1))
         (ONE, "ndarray; give a pair (inputs, labels) of tensors or arrays, or a Dataset"),
         ((ONE, YES, YES), "tuple; give a pair"),
         (None, "NoneType; give a pair"),
-        (Endless(), "an IterableDataset has no end to be known by; give a dataset with a length, or tensors"),
+        (Endless(), "an IterableDataset has no length; give a dataset with a length, or tensors"),
         (Unmeasured(), "the dataset has no length; give it a method __len__, or give tensors"),
-        (Restless([0, 0]), "item 0 changes whenever it is read; switch random transforms off"),
-        (Listed([(torch.zeros(2), 0), torch.zeros(2)]), "item 1: Tensor; a dataset is to give pairs (input, label)"),
+        (Restless([0, 0]), "item 0 changes whenever it is read; switch off random transforms"),
+        (Listed([(torch.zeros(2), 0), torch.zeros(2)]), "item 1: Tensor; a dataset must yield pairs (input, label)"),
         (
             Listed([("picture", 0)]),
             "item 0, input: str; give a tensor or an array of numbers (a dataset may need ToTensor)",
@@ -310,7 +310,7 @@ YES = np.ones((3, 1))
         (Listed([(torch.zeros(2), 0), (torch.zeros(3), 0)]), "item 0 have shapes ((2,), ()), of item 1 ((3,), ())"),
     ],
 )
-def test_bad_data_is_refused_with_the_task_and_the_reason(data, said):
+def test_bad_data_raises_with_task_and_reason(data, said):
     good = (ONE, YES)
     for half in ("train", "test"):
         halves: dict[str, Any] = {"train": {"fine": good, "mine": good}, "test": {"fine": good, "mine": good}}
@@ -320,23 +320,21 @@ def test_bad_data_is_refused_with_the_task_and_the_reason(data, said):
 
 
 @pytest.mark.parametrize("name", ["a#1", "#", "", 3, None])
-def test_names_without_number_signs(name):
-    with pytest.raises(
-        ValueError, match=re.escape(f"task {name!r} in train: a name is a string, not empty, without #")
-    ):
+def test_bad_task_names_raise(name):
+    with pytest.raises(ValueError, match=re.escape(f"task {name!r} in train: a name is a non-empty string without #")):
         own({name: (ONE, YES)}, {name: (ONE, YES)})
 
 
-def test_train_and_test_have_the_same_names():
-    with pytest.raises(ValueError, match=r"^c, d: in one of train and test only; give every task data in both"):
+def test_different_names_in_train_and_test_raise():
+    with pytest.raises(ValueError, match=r"^c, d: only in one of train and test; give every task data in both"):
         own({"a": (ONE, YES), "c": (ONE, YES)}, {"a": (ONE, YES), "d": (ONE, YES)})
 
 
 @pytest.mark.parametrize("given", [{}, (ONE, YES), None])
-def test_data_comes_by_name(given):
-    with pytest.raises(ValueError, match=r"^train=.*: give a dictionary from names of tasks to data, not empty"):
+def test_data_that_is_no_dictionary_raises(given):
+    with pytest.raises(ValueError, match=r"^train=.*: give a non-empty dictionary from names of tasks to data"):
         own(given, TEST)
-    with pytest.raises(ValueError, match=r"^test=.*: give a dictionary"):
+    with pytest.raises(ValueError, match=r"^test=.*: give a non-empty dictionary"):
         own(TRAIN, given)
 
 
@@ -351,15 +349,15 @@ def test_data_comes_by_name(given):
         ((ONE, np.array([0, 1, 1])), "with torch.int64 labels in test; make them equal"),
     ],
 )
-def test_train_and_test_are_of_one_kind(test, said):
+def test_different_shapes_in_train_and_test_raise(test, said):
     with pytest.raises(ValueError, match=rf"^task 'a': .*{re.escape(said)}"):
         own({"a": (ONE, YES)}, {"a": test})
 
 
 @pytest.mark.parametrize(
-    ("images", "said"), [(0, "train_images=0"), (2.5, "train_images=2.5"), (4, "task 'b' has 3; ask")]
+    ("images", "said"), [(0, "train_size=0"), (2.5, "train_size=2.5"), (4, "task 'b' has 3 training examples; ask")]
 )
-def test_impossible_choices_are_refused(images, said):
+def test_bad_train_size_raises(images, said):
     data = {"a": (np.ones((9, 2)), np.ones((9, 1))), "b": (ONE, YES)}
     with pytest.raises(ValueError, match=said):
-        own(data, data, train_images=images)
+        own(data, data, train_size=images)

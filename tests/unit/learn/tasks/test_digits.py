@@ -1,4 +1,4 @@
-"""Samples of MNIST: the images of a stand-in show their own numbers. And what settings are refused."""
+"""Digit tasks on a toy MNIST whose images encode their row numbers, and bad settings."""
 
 import dataclasses
 import re
@@ -24,7 +24,7 @@ from ebbing.paper import fig2
 
 
 def numbered(images):
-    """Stand-ins of 3 pixels that write their own number to base 256."""
+    """Toy images whose first 3 pixels are their row number in base 256."""
     numbers = np.arange(images, dtype=np.uint32)
     return np.stack([numbers >> 16, numbers >> 8 & 255, numbers & 255], axis=1).astype(np.uint8).reshape(images, 1, 3)
 
@@ -34,23 +34,23 @@ LABELS = np.random.default_rng(0).integers(0, 10, 70_000).astype(np.uint8)
 
 @pytest.fixture
 def _stand_in(monkeypatch):
-    data = Mnist(numbered(60_000), LABELS[:60_000], numbered(10_000), LABELS[60_000:], identity="stand-in")
+    data = Mnist(numbered(60_000), LABELS[:60_000], numbered(10_000), LABELS[60_000:], fingerprint="stand-in")
     monkeypatch.setattr(_datasets, "mnist", lambda: data)
 
 
 def which(images):
-    """The numbers of stand-ins."""
+    """The row numbers of toy images."""
     pixels = (images * 255).round().to(torch.int64).flatten(1)
     return (pixels @ torch.tensor([65536, 256, 1])).numpy()
 
 
 @pytest.mark.usefixtures("_stand_in")
-def test_a_sample_has_no_image_twice_and_the_right_labels():
+def test_load_draws_distinct_images_with_their_labels():
     task_data = DigitTasks().load(Occurrence("0-3-7", 0), seed=1)
     train_numbers, test_numbers = which(task_data.train_inputs), which(task_data.test_inputs)
     assert len(set(train_numbers)) == len(train_numbers) == 200
     assert len(set(test_numbers)) == len(test_numbers) == 1000
-    assert train_numbers.max() > 10_000 > test_numbers.max()  # of the training set, of the test set
+    assert train_numbers.max() > 10_000 > test_numbers.max()  # rows of the training set and of the test set
     for labels, numbers, known in (
         (task_data.train_labels, train_numbers, LABELS[:60_000]),
         (task_data.test_labels, test_numbers, LABELS[60_000:]),
@@ -66,10 +66,10 @@ def test_a_sample_has_no_image_twice_and_the_right_labels():
 
 
 @pytest.mark.usefixtures("_stand_in")
-def test_a_sample_depends_on_seed_identity_and_occurrence_only():
+def test_load_depends_on_seed_task_and_occurrence_only():
     tasks = DigitTasks(train_images=50, test_images=60)
     same = tasks.load(Occurrence("0-1", 2), seed=3)
-    tasks.load(Occurrence("4", 0), seed=9)  # what was asked before
+    tasks.load(Occurrence("4", 0), seed=9)  # earlier calls have no effect
     np.random.seed(5)  # noqa: NPY002 (the global generators)
     torch.manual_seed(5)
     again = DigitTasks(train_images=50, test_images=60).load(occurrences(["0-1", "2", "0-1", "0-1"])[-1], seed=3)
@@ -87,7 +87,7 @@ def test_a_sample_depends_on_seed_identity_and_occurrence_only():
 
 
 @pytest.mark.usefixtures("_stand_in")
-def test_all_images_may_be_asked_for():
+def test_load_can_return_all_images():
     task_data = DigitTasks(train_images=60_000, test_images=10_000).load(Occurrence("5", 0), seed=0)
     assert sorted(which(task_data.train_inputs)) == list(range(60_000))
     assert sorted(which(task_data.test_inputs)) == list(range(10_000))
@@ -95,20 +95,20 @@ def test_all_images_may_be_asked_for():
 
 
 @pytest.mark.parametrize("task", ["", "a", "10", "0-10", "0-", "-1", "0--1", "0,1", "012", "1-1", "0 1", "½"])
-def test_what_is_no_set_of_digits_is_refused(task):
+def test_bad_task_names_raise(task):
     with pytest.raises(ValueError, match="write a set of digits as 0-1-2") as caught:
         DigitTasks.digits(task)
     assert repr(task) in str(caught.value)
 
 
 @pytest.mark.usefixtures("_stand_in")
-def test_bad_task_names_are_refused_by_training_as_well():
+def test_bad_task_names_raise_in_training():
     node = prefix_tree([["zero"]], seed=0)[1]
     with pytest.raises(ValueError, match="task 'zero': write a set of digits"):
         train_node(Experiment(DigitTasks(), TINY, Sgd(epochs=1)), node, None)
 
 
-def test_digits_of_a_task():
+def test_digits_parses_a_task_name():
     assert DigitTasks.digits("7") == [7]
     assert DigitTasks.digits("0-1-2-3-4-5-6-7-8-9") == list(range(10))
 
@@ -139,36 +139,36 @@ def test_digits_of_a_task():
         (lambda: fig2.Config(seeds=0), "seeds=0"),
     ],
 )
-def test_impossible_settings_are_refused(make, named):
+def test_bad_settings_raise(make, named):
     with pytest.raises(ValueError, match=re.escape(named)):
         make()
 
 
-def test_defaults_are_the_papers_values():
+def test_defaults_are_those_of_the_paper():
     assert (Sgd().learning_rate, Sgd().epochs) == (0.1, 600)
     assert (DigitTasks().train_images, DigitTasks().test_images) == (200, 1000)
     assert (Sgd().batch_size, Sgd().loss, FiveLayers().widths) == (None, "cross-entropy", (6, 16, 120, 84))
 
 
-def test_settings_cannot_change_after_construction():
+def test_settings_are_immutable():
     for settings, name in ((Sgd(), "epochs"), (FiveLayers(), "widths"), (DigitTasks(), "train_images")):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(settings, name, 1)
 
 
 @pytest.mark.usefixtures("_stand_in")
-def test_whole_floats_count_as_whole_numbers_of_images():
+def test_integral_floats_are_accepted_as_counts():
     task_data = DigitTasks(train_images=3.0, test_images=2.0).load(Occurrence("1", 0), seed=0)  # type: ignore[arg-type]
     assert (len(task_data.train_inputs), len(task_data.test_inputs)) == (3, 2)
 
 
 @pytest.mark.usefixtures("_stand_in")
-def test_the_checksum_of_mnist_is_part_of_the_key(monkeypatch):
+def test_key_depends_on_the_checksum_of_mnist(monkeypatch):
     def key(**settings):
         return prefix_tree([["a"]], seed=0)[1].key(Experiment(DigitTasks(**settings), TINY, Sgd(epochs=2)).describe())
 
     before = key()
     data = _datasets.mnist()
-    monkeypatch.setattr(_datasets, "mnist", lambda: dataclasses.replace(data, identity="newer"))
+    monkeypatch.setattr(_datasets, "mnist", lambda: dataclasses.replace(data, fingerprint="newer"))
     assert key() != before
     assert key() == key(train_images=200)

@@ -1,4 +1,4 @@
-"""Streams: what the samples are, that seed and name determine them, and what is refused.
+"""Streams: their data, how seed and name determine it, and bad settings.
 
 Small stand-ins take the place of MNIST and CIFAR-100: an image's pixels tell which image it is. The last tests use
 MNIST itself.
@@ -23,10 +23,10 @@ from ebbing.learn import (
     Stream,
     TaskData,
 )
-from ebbing.learn.networks._seeding import hash_to_int
+from ebbing.learn._seeding import hash_to_int
 from ebbing.learn.tasks import _datasets
 from ebbing.learn.tasks.image_stream import ImageStream
-from ebbing.learn.tasks.transformed_mnist import _turned
+from ebbing.learn.tasks.rotated_mnist import _rotate
 
 RNG = np.random.default_rng(0)
 
@@ -71,12 +71,12 @@ def same(one: dict[str, torch.Tensor], other: dict[str, torch.Tensor]) -> bool:
 
 
 def pixels(tensor: torch.Tensor, mean: Any = 0.1307, std: Any = 0.3081) -> np.ndarray:
-    """Back to bytes."""
+    """Undo the normalization."""
     return np.rint((tensor.numpy().astype(float) * std + mean) * 255).astype(np.uint8)
 
 
 def rows(images: np.ndarray, whole: np.ndarray) -> list[int]:
-    """Which of the data set's images these are."""
+    """The rows of the dataset that have these images."""
     known = {image.tobytes(): i for i, image in enumerate(whole)}
     return [known[image.tobytes()] for image in images]
 
@@ -85,21 +85,21 @@ def rows(images: np.ndarray, whole: np.ndarray) -> list[int]:
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_what_is_tested_can_be_had_alone(name):
+def test_load_test_returns_the_test_data_of_load(name):
     for task in SMALL[name].names[:3]:
-        inputs, labels = SMALL[name].tested(Occurrence(task, 0), 1)
+        inputs, labels = SMALL[name].load_test(Occurrence(task, 0), 1)
         whole = task_data(SMALL[name], task, 1)
         assert torch.equal(inputs, whole["test_inputs"])
         assert torch.equal(labels, whole["test_labels"])
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_a_stream_is_what_it_says(name):
+def test_streams_have_the_documented_shapes_and_types(name):
     stream: Stream = SMALL[name]
     assert type(stream) is STREAMS[name]
     assert stream.names == tuple(map(str, range(5 if name == "smnist" else 10 if name == "cifar100" else 4)))
     assert stream.classes == (2 if name == "smnist" else 10)
-    assert stream.identity == f"small {'cifar' if name == 'cifar100' else 'mnist'}, version {stream.version}"
+    assert stream.fingerprint == f"small {'cifar' if name == 'cifar100' else 'mnist'}, version {stream.version}"
     shape = {"pmnist": (784,), "cifar100": (3, 32, 32)}.get(name, (1, 28, 28))
     sizes = {"pmnist": (20, 10, 5), "rmnist": (20, 10, 5), "smnist": (9, 8, 3), "cifar100": (54, 20, 6)}[name]
     for task in stream.names:
@@ -117,7 +117,7 @@ def test_a_stream_is_what_it_says(name):
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_seed_and_name_determine_the_sample(name):
+def test_seed_and_name_determine_the_data(name):
     stream = SMALL[name]
     first = task_data(stream, "1", seed=3)
     assert same(first, task_data(dataclasses.replace(stream), "1", seed=3))
@@ -128,7 +128,7 @@ def test_seed_and_name_determine_the_sample(name):
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_the_other_tasks_change_nothing(name):
+def test_data_does_not_depend_on_the_other_tasks(name):
     stream = SMALL[name]
     fewer = dataclasses.replace(stream, tasks=2)
     assert same(task_data(stream, "0", seed=1), task_data(fewer, "0", seed=1))
@@ -137,8 +137,8 @@ def test_the_other_tasks_change_nothing(name):
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_samples_are_not_the_data_set(name):
-    """Writing to one changes neither the next nor the data."""
+def test_data_does_not_share_memory_with_the_dataset(name):
+    """Writing to the data of one call changes neither the next call nor the dataset."""
     first = task_data(SMALL[name], "0")
     copies = {part: tensor.clone() for part, tensor in first.items()}
     for tensor in first.values():
@@ -148,7 +148,7 @@ def test_samples_are_not_the_data_set(name):
 
 @pytest.mark.parametrize("name", STREAMS)
 @pytest.mark.parametrize("task", ["x", "", "-1", "01", "10", "1.0", "٣"])
-def test_unknown_tasks_are_refused(name, task):
+def test_unknown_tasks_raise(name, task):
     stream = SMALL[name]
     with pytest.raises(ValueError, match=f"task '{task}': the tasks of this stream are '0' to '{stream.names[-1]}'"):
         stream.load(Occurrence(task, 0), 0)
@@ -159,24 +159,24 @@ def test_unknown_tasks_are_refused(name, task):
 
 @pytest.mark.parametrize("name", STREAMS)
 @pytest.mark.parametrize("seed", [-1, 1.0, True, "1", None])
-def test_seeds_are_whole_numbers(name, seed):
+def test_seeds_that_are_no_integers_raise(name, seed):
     with pytest.raises(ValueError, match=r"seed=.*: give a whole number >= 0"):
         SMALL[name].load(Occurrence("0", 0), seed)
 
 
 @pytest.mark.parametrize("name", STREAMS)
-def test_seeds_of_numpy_are_the_same_seeds_and_a_name_is_the_same_task(name):
+def test_numpy_seeds_and_task_names_are_accepted(name):
     one, other = SMALL[name].load(Occurrence("1", 0), 3), SMALL[name].load("1", np.int64(3))  # type: ignore[arg-type]
     assert torch.equal(one.train_inputs, other.train_inputs)
 
 
-def test_large_seeds_are_fine():
+def test_large_seeds_are_accepted():
     assert same(task_data(SMALL["pmnist"], "0", seed=2**80), task_data(SMALL["pmnist"], "0", seed=2**80))
 
 
 @pytest.mark.parametrize("name", STREAMS)
 @pytest.mark.parametrize("tasks", [0, -1, 2.5, "3", True, None, float("nan")])
-def test_the_number_of_tasks_is_a_count(name, tasks):
+def test_number_of_tasks_must_be_a_count(name, tasks):
     with pytest.raises(ValueError, match=r"tasks=.*: give a whole number"):
         STREAMS[name](tasks=tasks)
 
@@ -185,7 +185,7 @@ def test_the_number_of_tasks_is_a_count(name, tasks):
 
 
 @pytest.mark.parametrize("name", ["pmnist", "rmnist"])
-def test_the_seed_splits_the_images_alike_for_every_task(name):
+def test_all_tasks_have_the_same_split_of_images(name):
     stream = SMALL[name]
     found = task_data(stream, "0", seed=5)
     if name == "pmnist":
@@ -203,7 +203,7 @@ def test_the_seed_splits_the_images_alike_for_every_task(name):
         assert torch.equal(task_data(stream, task, seed=5)["train_labels"], found["train_labels"])
 
 
-def test_every_task_permutes_the_pixels_in_its_own_way():
+def test_every_task_has_another_permutation():
     stream = SMALL["pmnist"]
     assert isinstance(stream, PermutedMnist)
     plain = task_data(RotatedMnist(tasks=1, train_images=20, test_images=10, validation_images=5), "0")
@@ -217,28 +217,28 @@ def test_every_task_permutes_the_pixels_in_its_own_way():
     everything = [identity, *permutations, stream.permutation("0", seed=1)]
     for i, one in enumerate(everything):
         for other in everything[:i]:
-            assert np.mean(one == other) < 0.02  # by chance, about one pixel stays
+            assert np.mean(one == other) < 0.02  # about one pixel stays, randomly
 
 
-def test_without_validation():
+def test_validation_images_may_be_zero():
     found = PermutedMnist(train_images=60, test_images=40, validation_images=0).load(Occurrence("0", 0), 0)
     assert (found.validation_inputs, found.validation_labels) == (None, None)
     assert found.train_labels.tolist() == MNIST.train_labels.tolist()
     assert found.test_labels.tolist() == MNIST.test_labels.tolist()
 
 
-def test_rotation_is_that_of_scipy():
-    """The plain reference, one image after the other; images with a dark rim, as MNIST's are."""
+def test_rotation_agrees_with_scipy():
+    """SciPy rotates one image at a time; the images have a dark rim, as those of MNIST have."""
     images = np.zeros((6, 28, 28), np.float32)
     images[:, 3:25, 3:25] = RNG.random((6, 22, 22))
     for degrees in (18.0, 45.0, 90.0, 126.0, 162.0):
-        turned = _turned(torch.from_numpy(images.copy()), degrees).numpy()
+        turned = _rotate(torch.from_numpy(images.copy()), degrees).numpy()
         for image, found in zip(images, turned, strict=True):
             expected = ndimage.rotate(image, degrees, reshape=False, order=1)
             np.testing.assert_allclose(found, expected, atol=2e-5)
 
 
-def test_task_k_is_turned_by_k_parts_of_180_degrees():
+def test_task_k_is_rotated_by_k_parts_of_180_degrees():
     stream = RotatedMnist(tasks=2, train_images=20, test_images=10, validation_images=5)
     assert [stream.angle(task) for task in stream.names] == [0, 90]
     upright, turned = (task_data(stream, task) for task in stream.names)
@@ -264,7 +264,7 @@ def test_task_k_is_turned_by_k_parts_of_180_degrees():
         ({"tasks": 10**9}, "tasks=1000000000: give at most 10,000"),
     ],
 )
-def test_more_than_mnist_has(kind, settings, complaint):
+def test_more_images_than_mnist_has_raise(kind, settings, complaint):
     with pytest.raises(ValueError, match=complaint):
         kind(**settings)
 
@@ -272,7 +272,7 @@ def test_more_than_mnist_has(kind, settings, complaint):
 # ---------------------------------------------------------------- some classes in each task
 
 
-def test_split_cifar_has_ten_classes_after_ten():
+def test_split_cifar_has_ten_consecutive_classes():
     mean, std = np.array([125.3, 123.0, 113.9]) / 255, np.array([63.0, 62.1, 66.7]) / 255
     seen = []
     for k, task in enumerate(SMALL["cifar100"].names):
@@ -290,7 +290,7 @@ def test_split_cifar_has_ten_classes_after_ten():
     assert sorted(seen) == list(range(600))  # every image once
 
 
-def test_split_mnist_has_two_digits_after_two():
+def test_split_mnist_has_two_consecutive_digits():
     for k, task in enumerate(SMALL["smnist"].names):
         found = task_data(SMALL["smnist"], task)
         test = rows(pixels(found["test_inputs"])[:, 0], MNIST.test_images)
@@ -298,7 +298,7 @@ def test_split_mnist_has_two_digits_after_two():
         assert found["test_labels"].tolist() == (MNIST.test_labels[test] - 2 * k).tolist()
 
 
-def test_other_splits():
+def test_splits_with_other_numbers_of_classes():
     stream = SplitCifar100(tasks=20, classes=5, validation_share=0)
     found = stream.load(Occurrence("19", 0), 0)
     assert found.validation_inputs is None
@@ -306,14 +306,14 @@ def test_other_splits():
     assert len(stream.names) == 20
 
 
-def test_what_is_tested_is_mixed():
-    """CIFAR-100 comes sorted; a batch of one class would mislead a network that normalizes by its statistics."""
+def test_test_data_is_shuffled():
+    """CIFAR-100 is sorted by class; batch statistics of a single class would mislead a network."""
     found = task_data(SplitCifar100(validation_share=0.5), "0")
     for part in ("train", "validation", "test"):
         assert len(set(found[f"{part}_labels"][:10].tolist())) >= 4
 
 
-def test_smaller_samples_are_chosen_by_the_seed_from_all_classes():
+def test_fewer_images_are_drawn_from_all_classes():
     stream = SplitCifar100(train_images=30, test_images=10, validation_share=0.1)
     whole, found = task_data(SMALL["cifar100"], "3"), task_data(stream, "3")
     assert torch.equal(whole["validation_inputs"], found["validation_inputs"])
@@ -341,7 +341,7 @@ def test_smaller_samples_are_chosen_by_the_seed_from_all_classes():
         (lambda: SplitCifar100(test_images=-5), "test_images=-5: give a whole number"),
     ],
 )
-def test_splits_that_cannot_be(make, complaint):
+def test_impossible_splits_raise(make, complaint):
     with pytest.raises(ValueError, match=complaint):
         make()
 
@@ -357,7 +357,7 @@ def test_splits_that_cannot_be(make, complaint):
         ({"test_images": 21}, "test_images=21: task 3 has 20 test images; ask for less"),
     ],
 )
-def test_more_than_a_task_has(settings, complaint):
+def test_more_images_than_a_task_has_raise(settings, complaint):
     with pytest.raises(ValueError, match=complaint):
         SplitCifar100(**settings).load(Occurrence("3", 0), 0)
 
@@ -365,15 +365,15 @@ def test_more_than_a_task_has(settings, complaint):
 # ---------------------------------------------------------------- data
 
 
-def test_identity_follows_data_and_version(monkeypatch):
-    before = {name: stream.identity for name, stream in SMALL.items()}
-    monkeypatch.setattr(_datasets, "mnist", lambda: dataclasses.replace(MNIST, identity="newer"))
-    monkeypatch.setattr(_datasets, "cifar100", lambda: dataclasses.replace(CIFAR, identity="newer"))
-    assert {stream.identity for stream in SMALL.values()} == {"newer, version 1"}
+def test_fingerprint_depends_on_data_and_version(monkeypatch):
+    before = {name: stream.fingerprint for name, stream in SMALL.items()}
+    monkeypatch.setattr(_datasets, "mnist", lambda: dataclasses.replace(MNIST, fingerprint="newer"))
+    monkeypatch.setattr(_datasets, "cifar100", lambda: dataclasses.replace(CIFAR, fingerprint="newer"))
+    assert {stream.fingerprint for stream in SMALL.values()} == {"newer, version 1"}
     monkeypatch.undo()
     monkeypatch.setattr(ImageStream, "version", 2)
     monkeypatch.setattr(_datasets, "mnist", lambda: MNIST)
-    assert SMALL["pmnist"].identity == "small mnist, version 2" != before["pmnist"]
+    assert SMALL["pmnist"].fingerprint == "small mnist, version 2" != before["pmnist"]
 
 
 def test_cifar_is_read_once_per_process(monkeypatch):
@@ -389,7 +389,7 @@ def test_cifar_is_read_once_per_process(monkeypatch):
     assert calls == [1]
 
 
-def test_mnist_itself(monkeypatch):
+def test_streams_on_the_real_mnist(monkeypatch):
     monkeypatch.setattr(_datasets, "mnist", REAL_MNIST)
     found = PermutedMnist().load(Occurrence("0", 0), 1)
     assert found.validation_labels is not None

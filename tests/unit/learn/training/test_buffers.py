@@ -1,4 +1,4 @@
-"""Values that a network moves by itself: each task has its own, whatever the network does with them."""
+"""Buffers that a network changes: they are task-specific, even if the network replaces them."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from torch import nn
 from toys import SCHEDULE, assert_same, data, perceptron, settings
 
 from ebbing.learn.methods import Copies, FineTuning, Gpm
-from ebbing.learn.projection.method import Threshold
+from ebbing.learn.projection.threshold import Threshold
 
 pytestmark = pytest.mark.usefixtures("quietly")
 
@@ -17,7 +17,7 @@ IDS = ["gpm", "plain", "copies"]
 
 
 class Centered(nn.Module):
-    """Subtracts what it has seen on average."""
+    """Subtracts the running mean of its inputs."""
 
     def __init__(self, persistent: bool = True) -> None:
         super().__init__()
@@ -31,8 +31,8 @@ class Centered(nn.Module):
         return x - mean * fixed
 
 
-def test_buffers_that_a_network_replaces_are_found():
-    """As `double()` and `float()` do."""
+def test_replaced_buffers_are_saved_and_restored():
+    """Replaces its buffer by another tensor, as `double()` and `float()` do."""
     network = perceptron(norm=nn.BatchNorm1d(16))
     learner = METHODS[0].start(network)
     network.double()
@@ -44,7 +44,7 @@ def test_buffers_that_a_network_replaces_are_found():
 
 
 @pytest.mark.parametrize("persistent", [True, False])
-def test_values_that_move_by_themselves_are_each_tasks_own(tmp_path, persistent):
+def test_buffers_changed_by_forward_are_task_specific(tmp_path, persistent):
     learner = METHODS[0].start(perceptron(norm=Centered(persistent)))
     learner.learn("a", data(0, 5))
     before = learner.outputs("a", data(0, 5)[0])
@@ -60,7 +60,7 @@ def test_values_that_move_by_themselves_are_each_tasks_own(tmp_path, persistent)
 
 
 class Growing(nn.Module):
-    """Keeps some of what it has seen, in a buffer that grows; or has none as yet."""
+    """Keeps inputs in a buffer that grows, or that is None at first."""
 
     def __init__(self, start_from: torch.Tensor | None) -> None:
         super().__init__()
@@ -74,17 +74,17 @@ class Growing(nn.Module):
 
 @pytest.mark.parametrize("start_from", [None, torch.zeros(0, 16)], ids=["none", "empty"])
 @pytest.mark.parametrize("method", METHODS, ids=IDS)
-def test_buffers_that_change_their_shape_are_refused_and_put_back(method, start_from):
+def test_buffers_that_change_shape_raise_and_are_restored(method, start_from):
     network: Any = perceptron(norm=Growing(start_from))
     learner = method.start(network)
     before = learner.state()
-    was = "not there" if start_from is None else r"of shape \(0, 16\)"
+    was = "absent" if start_from is None else r"of shape \(0, 16\)"
     for _ in range(2):
         with pytest.raises(ValueError, match=rf"buffer '1.seen' was {was} before the task and is of shape \(\d+, 16\)"):
             learner.learn("a", data(0))
         assert network[1].seen is None if start_from is None else network[1].seen.shape == (0, 16)
         assert_same(learner.state(), before)
     inputs, labels = data(0)
-    with pytest.raises(ValueError, match=r"a label of \d or 5"):  # what is wrong is told, whatever the buffers do
+    with pytest.raises(ValueError, match=r"a label of \d or 5"):  # the error of the labels, not of the buffers
         learner.learn("a", (inputs, labels + 5))
     assert_same(learner.state(), before)

@@ -1,4 +1,4 @@
-"""Training on one task: the learning rate's fall against a restatement, the best values, checkpoints to the bit."""
+"""Training on one task: reductions of the learning rate, the best values, and exact checkpoints."""
 
 import contextlib
 from typing import Any
@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional
 
 from ebbing.learn.methods import FineTuning, Trgp
-from ebbing.learn.projection.method import Threshold
+from ebbing.learn.projection.threshold import Threshold
 from ebbing.learn.tasks.base import TaskData
 from ebbing.learn.training import schedule as schedule_module
 from ebbing.learn.training.schedule import Schedule, fit, task_loss
@@ -39,7 +39,7 @@ def assert_same(state, other):
         assert torch.equal(value, other[name]), name
 
 
-# The rate
+# The learning rate
 
 
 def restated(losses, schedule):
@@ -67,7 +67,7 @@ def restated(losses, schedule):
         Schedule(0.1, epochs=6, patience=2),
     ],
 )
-def test_the_rate_falls_and_the_best_values_remain(monkeypatch, schedule, seed):
+def test_patience_reduces_the_rate_and_keeps_the_best_values(monkeypatch, schedule, seed):
     random = torch.Generator().manual_seed(seed)
     losses = (torch.rand(40, generator=random) + 2 / (1 + torch.arange(40))).tolist()
     expected, kept = restated(losses, schedule)
@@ -79,7 +79,7 @@ def test_the_rate_falls_and_the_best_values_remain(monkeypatch, schedule, seed):
         return 1
 
     monkeypatch.setattr(schedule_module, "_epoch", epoch)
-    monkeypatch.setattr(schedule_module, "_loss", lambda *_: next(left))
+    monkeypatch.setattr(schedule_module, "_mean_loss", lambda *_: next(left))
     fit(schedule, nn.Identity(), lambda x: x, [value], list, validation=data(0))
     assert rates == pytest.approx(expected, rel=1e-12)
     assert kept is not None
@@ -87,7 +87,7 @@ def test_the_rate_falls_and_the_best_values_remain(monkeypatch, schedule, seed):
     assert len(set(rates)) > 1 or schedule.epochs == 6
 
 
-def test_a_loss_that_only_equals_the_best_is_no_improvement(monkeypatch):
+def test_equal_loss_is_no_improvement(monkeypatch):
     value, rates = nn.Parameter(torch.zeros(1)), []
 
     def epoch(forward, parameters, batches, rate):
@@ -96,7 +96,7 @@ def test_a_loss_that_only_equals_the_best_is_no_improvement(monkeypatch):
         return 1
 
     monkeypatch.setattr(schedule_module, "_epoch", epoch)
-    monkeypatch.setattr(schedule_module, "_loss", lambda *_: 1.0)
+    monkeypatch.setattr(schedule_module, "_mean_loss", lambda *_: 1.0)
     fit(
         Schedule(1.0, 9, patience=2, min_learning_rate=0.4),
         nn.Identity(),
@@ -109,15 +109,15 @@ def test_a_loss_that_only_equals_the_best_is_no_improvement(monkeypatch):
     assert value.item() == 1
 
 
-def test_without_patience_every_epoch_is_at_the_same_rate():
-    """However small it is: the smallest rate is where learning with patience ends."""
+def test_without_patience_the_rate_is_constant():
+    """However small it is: min_learning_rate applies only with patience."""
     module = nn.Linear(SIZE, CLASSES)
     before = module.weight.detach().clone()
     fit(Schedule(1e-6, epochs=2), module, module, list(module.parameters()), lambda: [data(0)], validation=data(1))
     assert 0 < (module.weight - before).abs().max() < 1e-5
 
 
-def test_an_epoch_is_plain_gradient_descent_and_parameters_without_gradient_stay():
+def test_epoch_is_gradient_descent():
     torch.manual_seed(0)
     module, spare = nn.Linear(SIZE, CLASSES), nn.Parameter(torch.ones(2))
     weight, bias = (value.detach().clone().requires_grad_() for value in module.parameters())
@@ -133,17 +133,17 @@ def test_an_epoch_is_plain_gradient_descent_and_parameters_without_gradient_stay
     assert torch.equal(spare, torch.ones(2))
 
 
-def test_the_loss_on_validation_data_is_that_of_the_whole():
-    """In evaluation mode, and with the last batch counted by its size."""
+def test_validation_loss_is_the_mean_over_all_examples():
+    """In evaluation mode, and with the last batch weighted by its size."""
     module, (inputs, labels) = network(), data(0, rows=10)
     module.train()
-    found = schedule_module._loss(Schedule(test_batch_size=4), module, module, (inputs, labels))
+    found = schedule_module._mean_loss(Schedule(test_batch_size=4), module, module, (inputs, labels))
     module.eval()
     with torch.no_grad():
         assert found == pytest.approx(float(functional.cross_entropy(module(inputs), labels)), rel=1e-6)
 
 
-def test_losses_of_classes_and_of_yes_or_no():
+def test_task_loss_of_classes_and_of_binary_labels():
     outputs = torch.tensor([[1.0], [-2.0]])
     assert float(task_loss(outputs, torch.tensor([[1.0], [0.0]]))) == pytest.approx(
         float(-(outputs * torch.tensor([[1.0], [-1.0]])).sigmoid().log().mean())
@@ -167,12 +167,12 @@ def test_losses_of_classes_and_of_yes_or_no():
         ({"learning_rate": 1e-6, "patience": 2}, "learning_rate=1e-06, min_learning_rate=1e-05: with patience"),
     ],
 )
-def test_schedules_that_make_no_sense(settings, message):
+def test_bad_settings_raise(settings, message):
     with pytest.raises(ValueError, match=message):
         Schedule(**settings)
 
 
-def test_whole_floats_count_as_whole_numbers():
+def test_integral_floats_are_accepted_as_counts():
     assert Schedule(epochs=5.0, batch_size=10.0, patience=6.0) == Schedule(patience=6)  # type: ignore[arg-type]
 
 
@@ -180,7 +180,7 @@ def test_whole_floats_count_as_whole_numbers():
 
 
 class Memory:
-    """A checkpoint that keeps what it is given, as bytes on a disk would be kept."""
+    """A checkpoint in memory, as bytes."""
 
     def __init__(self):
         self.content, self.saved = None, 0
@@ -197,11 +197,11 @@ class StoppedError(Exception):
 
 
 def stopping(epoch):
-    def watch(share, words):
-        if words.startswith(f"epoch {epoch} "):
+    def progress(share, message):
+        if message.startswith(f"epoch {epoch} "):
             raise StoppedError
 
-    return watch
+    return progress
 
 
 PATIENT = Schedule(0.3, epochs=12, batch_size=6, patience=2, min_learning_rate=0.01)
@@ -209,7 +209,7 @@ STEADY = Schedule(0.3, epochs=12, batch_size=6)
 
 
 def learner_of(method):
-    """One that has learned a task already."""
+    """A learner that has learned a task."""
     learner = method.start(network())
     torch.manual_seed(0)
     learner.learn("a", task_data(0))
@@ -225,7 +225,7 @@ def task_data(seed):
 @pytest.mark.parametrize("schedule", [PATIENT, STEADY], ids=["patient", "steady"])
 @pytest.mark.parametrize("kind", ["trgp", "as published", "fine-tuning"])
 @pytest.mark.parametrize("stops", [(2,), (5,), (3, 4, 9)])
-def test_learning_goes_on_where_it_was_to_the_bit(monkeypatch, tmp_path, schedule, kind, stops):
+def test_resumed_training_is_identical_to_the_bit(monkeypatch, tmp_path, schedule, kind, stops):
     """Dropout, shuffling, running statistics, the rate and the best values so far: all are part of a checkpoint."""
     settings: dict[str, Any] = {"threshold": Threshold(0.8), "num_examples": 15, "trust_threshold": 0.1}
     method = {
@@ -233,28 +233,34 @@ def test_learning_goes_on_where_it_was_to_the_bit(monkeypatch, tmp_path, schedul
         "as published": Trgp(schedule, **settings, as_published=True),
         "fine-tuning": FineTuning(schedule),
     }[kind]
-    monkeypatch.setattr(schedule_module, "CHECKPOINT_EVERY", -1.0)
+    monkeypatch.setattr(schedule_module, "CHECKPOINT_SECONDS", -1.0)
     whole, parts = learner_of(method), learner_of(method)
     torch.manual_seed(1)
-    whole.learn("b", task_data(1), random=torch.Generator().manual_seed(1))
+    whole.learn("b", task_data(1), generator=torch.Generator().manual_seed(1))
     checkpoint = Store(tmp_path).checkpoint("0" * 64)
     for number, epoch in enumerate(stops):
-        torch.manual_seed(1 if number == 0 else 100 + number)  # the first time only matters
+        torch.manual_seed(1 if number == 0 else 100 + number)  # only the first one matters
         with pytest.raises(StoppedError):
             parts.learn(
-                "b", task_data(1), random=torch.Generator().manual_seed(1), checkpoint=checkpoint, watch=stopping(epoch)
+                "b",
+                task_data(1),
+                generator=torch.Generator().manual_seed(1),
+                checkpoint=checkpoint,
+                progress=stopping(epoch),
             )
     seen = []
     torch.manual_seed(99)
     random = torch.Generator().manual_seed(1)
-    parts.learn("b", task_data(1), random=random, checkpoint=checkpoint, watch=lambda _, words: seen.append(words))
-    assert seen[0].startswith(f"epoch {stops[-1]} ")  # the one that was under way, not the first
+    parts.learn(
+        "b", task_data(1), generator=random, checkpoint=checkpoint, progress=lambda _, words: seen.append(words)
+    )
+    assert seen[0].startswith(f"epoch {stops[-1]} ")  # the interrupted epoch, not the first one
     assert_same(parts.state(), whole.state())
 
 
 @pytest.mark.parametrize("stop", range(1, 12))
-def test_a_rate_that_is_about_to_fall_falls_after_an_interruption_as_well(monkeypatch, stop):
-    """Wherever learning stops: the rate, how long it has waited and the best loss go on, and the best value is kept."""
+def test_resumed_training_keeps_the_rate_and_the_best_values(monkeypatch, stop):
+    """After an interruption at any epoch, the rate, the patience and the best loss and value are restored."""
     losses = [5.0, 4.0, 6.0, 3.0, 6.0, 6.0, 3.5, 3.2, 6.0, 2.0, 6.0, 6.0, 6.0, 6.0]
     schedule = Schedule(1.0, epochs=len(losses), patience=3)
     value, rates, checkpoint = nn.Parameter(torch.zeros(1)), [], Memory()
@@ -264,16 +270,16 @@ def test_a_rate_that_is_about_to_fall_falls_after_an_interruption_as_well(monkey
         parameters[0].data += 1
         return 1
 
-    def learn(watch=None):
-        given = {"validation": data(0), "checkpoint": checkpoint, "watch": watch}
+    def learn(progress=None):
+        given = {"validation": data(0), "checkpoint": checkpoint, "progress": progress}
         fit(schedule, nn.Identity(), lambda x: x, [value], list, **given)
 
-    monkeypatch.setattr(schedule_module, "CHECKPOINT_EVERY", -1.0)
+    monkeypatch.setattr(schedule_module, "CHECKPOINT_SECONDS", -1.0)
     monkeypatch.setattr(schedule_module, "_epoch", epoch)
-    monkeypatch.setattr(schedule_module, "_loss", lambda *_: losses[int(value) - 1])
+    monkeypatch.setattr(schedule_module, "_mean_loss", lambda *_: losses[int(value) - 1])
     with pytest.raises(StoppedError):
         learn(stopping(stop + 1))
-    rates.pop()  # of the epoch that was lost
+    rates.pop()  # the rate of the lost epoch
     value.data.fill_(-1.0)
     learn()
     expected, kept = restated(losses, schedule)
@@ -283,51 +289,51 @@ def test_a_rate_that_is_about_to_fall_falls_after_an_interruption_as_well(monkey
     assert value.item() == kept + 1
 
 
-def test_the_best_values_come_with_their_running_statistics(monkeypatch):
+def test_best_values_include_running_statistics(monkeypatch):
     module, losses, seen = network(), iter([3.0, 1.0, 2.0, 2.0, 2.0]), []
 
     def loss(*_):
         seen.append({name: value.clone() for name, value in module.state_dict().items()})
         return next(losses)
 
-    monkeypatch.setattr(schedule_module, "_loss", loss)
+    monkeypatch.setattr(schedule_module, "_mean_loss", loss)
     schedule = Schedule(0.1, epochs=5, patience=3)
     fit(schedule, module, module, list(module.parameters()), lambda: [data(0)], validation=data(1))
     assert_same(dict(module.state_dict()), seen[1])
 
 
-def test_checkpoints_are_written_now_and_then(monkeypatch):
+def test_checkpoints_are_written_at_intervals(monkeypatch):
     module, checkpoint = nn.Linear(SIZE, CLASSES), Memory()
     parameters = list(module.parameters())
     fit(Schedule(epochs=5), module, module, parameters, lambda: [data(0)], checkpoint=checkpoint)
     assert checkpoint.saved == 0
-    monkeypatch.setattr(schedule_module, "CHECKPOINT_EVERY", -1.0)
+    monkeypatch.setattr(schedule_module, "CHECKPOINT_SECONDS", -1.0)
     fit(Schedule(epochs=5), module, module, parameters, lambda: [data(0)], checkpoint=checkpoint)
     assert checkpoint.saved == 5
 
 
-def test_a_damaged_checkpoint_is_as_good_as_none(monkeypatch, tmp_path):
-    monkeypatch.setattr(schedule_module, "CHECKPOINT_EVERY", -1.0)
+def test_damaged_checkpoint_is_ignored_with_a_warning(monkeypatch, tmp_path):
+    monkeypatch.setattr(schedule_module, "CHECKPOINT_SECONDS", -1.0)
     method, checkpoint = Trgp(STEADY, num_examples=15), Store(tmp_path).checkpoint("0" * 64)
     whole, parts = learner_of(method), learner_of(method)
     torch.manual_seed(1)
     whole.learn("b", task_data(1))
     torch.manual_seed(1)
     with pytest.raises(StoppedError):
-        parts.learn("b", task_data(1), checkpoint=checkpoint, watch=stopping(4))
+        parts.learn("b", task_data(1), checkpoint=checkpoint, progress=stopping(4))
     content = bytearray(checkpoint.path.read_bytes())
     content[len(content) // 2] ^= 1
     checkpoint.path.write_bytes(bytes(content))
     torch.manual_seed(1)
-    with pytest.warns(UserWarning, match="is damaged; its task will be learned from the beginning"):
+    with pytest.warns(UserWarning, match="is damaged; training of its task starts from the beginning"):
         parts.learn("b", task_data(1), checkpoint=checkpoint)
     assert_same(parts.state(), whole.state())
 
 
 @pytest.mark.parametrize("other", [nn.Linear(SIZE, CLASSES, bias=False), nn.Linear(SIZE, CLASSES + 1)])
-def test_a_checkpoint_of_values_of_other_shapes_is_not_taken_up(monkeypatch, other):
-    """As another version of a method may have written it."""
-    monkeypatch.setattr(schedule_module, "CHECKPOINT_EVERY", -1.0)
+def test_checkpoint_with_other_shapes_is_ignored(monkeypatch, other):
+    """Another version of a method may have written it."""
+    monkeypatch.setattr(schedule_module, "CHECKPOINT_SECONDS", -1.0)
     checkpoint, schedule = Memory(), Schedule(epochs=3)
     fit(schedule, other, other, list(other.parameters()), lambda: [data(0)], checkpoint=checkpoint)
     results = []
@@ -336,7 +342,7 @@ def test_a_checkpoint_of_values_of_other_shapes_is_not_taken_up(monkeypatch, oth
         module, seen = nn.Linear(SIZE, CLASSES), []
         arguments = (schedule, module, module, list(module.parameters()), lambda: [data(0)])
         with contextlib.nullcontext() if kept is None else pytest.warns(UserWarning, match="another version"):
-            fit(*arguments, checkpoint=kept, watch=lambda _, words, seen=seen: seen.append(words))
+            fit(*arguments, checkpoint=kept, progress=lambda _, words, seen=seen: seen.append(words))
         assert len(seen) == 3
         results.append(dict(module.state_dict()))
     assert_same(*results)

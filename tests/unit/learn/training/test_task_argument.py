@@ -1,4 +1,4 @@
-"""Networks that are told the task's number, wherever they are asked: while learning, in own loops, answering."""
+"""Networks with an argument `task`: its value in training, in custom loops and in evaluation."""
 
 import copy
 import io
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("quietly")
 
 
 class Heads(nn.Module):
-    """Without a number it would take the first head."""
+    """Without the argument it would use the first head."""
 
     def __init__(self):
         super().__init__()
@@ -34,7 +34,7 @@ METHODS = [Gpm(**OWN), TrgpFree(**OWN), FineTuning(SCHEDULE), Copies(SCHEDULE)]
 
 
 @pytest.mark.parametrize("method", METHODS, ids=["gpm", "free", "plain", "copies"])
-def test_an_own_loop_trains_the_head_that_answers(method):
+def test_custom_loop_trains_the_head_of_the_task(method):
     torch.manual_seed(0)
     network = Heads()
     learner = method.start(network)
@@ -54,7 +54,7 @@ def test_an_own_loop_trains_the_head_that_answers(method):
     assert "forward" not in vars(network)
 
 
-def test_who_tells_it_is_believed():
+def test_explicit_task_argument_takes_precedence():
     network = Heads()
     learner = METHODS[0].start(network)
     for task in range(2):
@@ -62,7 +62,7 @@ def test_who_tells_it_is_believed():
     inputs = data(0)[0]
     for task_bound in (lambda: network(inputs, 1), lambda: network(inputs, task=1)):
         network.asked.clear()
-        with learner.answering("0") as answering:
+        with learner.evaluating("0") as answering:
             said = task_bound()
             assert answering is network
         assert network.asked == [1]
@@ -70,14 +70,14 @@ def test_who_tells_it_is_believed():
 
 
 @pytest.mark.parametrize("method", METHODS, ids=["gpm", "free", "plain", "copies"])
-def test_a_copy_of_the_network_goes_on_answering_for_its_task(method):
+def test_copies_of_the_network_keep_their_task(method):
     torch.manual_seed(0)
     network, inputs = Heads(), data(0)[0]
     learner = method.start(network)
     learner.learn("a", data(0))
     learner.learn("b", data(1))
     for task in ("a", "b"):
-        with learner.answering(task) as answering:
+        with learner.evaluating(task) as answering:
             copied, file = copy.deepcopy(answering), io.BytesIO()
             torch.save(answering, file)
         file.seek(0)

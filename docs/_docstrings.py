@@ -1,0 +1,189 @@
+"""Turns the package's docstrings into reStructuredText for autodoc.
+
+The docstrings are Google style, with plain-text formulas and `names` in single backticks, as a reader of the source
+wants them. reStructuredText would read |w*_i|^2 as a substitution and * as emphasis. So text is escaped, `names` become
+links where they name something public and literals elsewhere, and indented formulas become literal blocks.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib import import_module
+from types import FunctionType, ModuleType
+from typing import Any
+
+PACKAGES = (
+    "ebbing",
+    "ebbing.theory",
+    "ebbing.simulation",
+    "ebbing.order",
+    "ebbing.metrics",
+    "ebbing.io",
+    "ebbing.learn",
+    "ebbing.learn.projection",
+    "ebbing.learn.methods",
+    "ebbing.learn.networks",
+    "ebbing.learn.tasks",
+    "ebbing.learn.training",
+    "ebbing.runs",
+    "ebbing.data",
+    "ebbing.plot",
+)
+"""The packages that the reference documents, each by its `__all__`."""
+
+_SECTION = re.compile(r"(Args|Attributes|Example|Examples|Note|Notes|Raises|Returns|See Also|Warns|Yields):\s*$")
+_ARRAY = re.compile(r"(?:~?numpy\.)?ndarray\[tuple\[[^\]]*\], (?:~?numpy\.)?dtype\[[^\]]*\]\]")
+_LIST_ITEM = re.compile(r"\s*([-*]|\d+\.) ")
+
+
+def public_names() -> dict[str, str]:
+    """Return where each public name is documented.
+
+    Returns:
+        By short name and by full name, the full name under which the reference documents it.
+    """
+    found: dict[str, str] = {}
+    documented: dict[int, str] = {}
+    for package in sorted(
+        PACKAGES, key=lambda name: (name == "ebbing", name.count("."))
+    ):  # ebbing re-exports the others
+        module = import_module(package)
+        for name in getattr(module, "__all__", ()):
+            value = getattr(module, name)
+            if not isinstance(value, type | FunctionType):  # packages have pages; aliases and constants have no entry
+                continue
+            full = documented.setdefault(id(value), f"{package}.{name}")
+            found.setdefault(name, full)
+            found[f"{package}.{name}"] = full
+    return found
+
+
+def to_rest(lines: list[str], names: Mapping[str, str]) -> list[str]:
+    """Return a docstring as reStructuredText that means what the docstring shows.
+
+    Args:
+        lines: the lines of a Google-style docstring.
+        names: where public names are documented, as `public_names` returns it.
+
+    Returns:
+        The new lines.
+    """
+    result: list[str] = []
+    in_section = in_list = in_doctest = in_literal = in_table = False
+    for line in lines:
+        indent, blank = len(line) - len(line.lstrip()), not line.strip()
+        if in_doctest or line.lstrip().startswith(">>>"):
+            in_doctest = not blank
+            result.append(line)
+            continue
+        if in_literal and (indent >= 2 or blank):
+            result.append(line)
+            continue
+        in_literal = False
+        if line.startswith("===") and (not result or not result[-1].strip()):  # a table of plain text
+            in_table = True
+            result += ["::", ""]
+        if in_table:
+            in_table = not blank
+            result.append(f"    {line}" if line else line)
+            continue
+        if not indent and not blank:
+            in_section, in_list = bool(_SECTION.match(line)), bool(_LIST_ITEM.match(line))
+        elif not blank and not in_section and not in_list and (not result or not result[-1].strip()):
+            in_list = bool(_LIST_ITEM.match(line))
+            if not in_list:
+                in_literal = True
+                result += ["::", "", line]
+                continue
+        result.append(line if _SECTION.match(line) and not indent else _escape(line, names))
+    return result
+
+
+def _escape(line: str, names: Mapping[str, str]) -> str:
+    item = _LIST_ITEM.match(line)
+    start = item.end() if item else 0
+    parts = re.split(r"(``[^`]+``|`[^`]+`)", line[start:])
+    for i, part in enumerate(parts):
+        if i % 2 == 0:
+            parts[i] = re.sub(r"([|*\\])", r"\\\1", part)
+            parts[i] = re.sub(r"_(?![A-Za-z0-9])", r"\\_", parts[i])
+        elif not part.startswith("``"):
+            target = names.get(part.strip("`").removesuffix("()"))
+            parts[i] = f":py:obj:`{part.strip('`')} <{target}>`" if target else f"``{part.strip('`')}``"
+    return line[:start] + "".join(parts)
+
+
+def process(app: Any, what: str, name: str, *arguments: Any) -> None:
+    """Rewrite a docstring, as a handler of autodoc-process-docstring that runs before napoleon's.
+
+    Args:
+        app: the Sphinx application.
+        what: what kind of object the docstring belongs to.
+        name: its full name.
+        *arguments: the object, the options of the directive, and the lines of the docstring, changed in place.
+    """
+    lines: list[str] = arguments[-1]
+    if what in ("attribute", "data", "property") and lines and ":" in lines[0]:
+        first, _, rest = lines[0].partition(" ")  # napoleon takes text before a colon in the first line as a type
+        lines[:1] = [first, rest]
+    lines[:] = to_rest(lines, app.config.ebbing_public_names)
+
+
+def skip_elsewhere(app: Any, what: str, name: str, obj: object, *arguments: Any) -> bool | None:
+    """Leave out of a package's page what another page documents, as a handler of autodoc-skip-member.
+
+    Args:
+        app: the Sphinx application.
+        what: what kind of object has the member.
+        name: the member's name.
+        obj: the member.
+        *arguments: whether autodoc leaves it out, and the options of the directive.
+
+    Returns:
+        True to leave it out, None for autodoc's decision.
+    """
+    package = app.env.current_document.autodoc_module
+    if what != "module" or package not in PACKAGES:
+        return None
+    if isinstance(obj, ModuleType):
+        return True
+    full = f"{package}.{name}"
+    return True if app.config.ebbing_public_names.get(full, full) != full else None
+
+
+def simplify_signature(app: Any, what: str, name: str, *arguments: Any) -> tuple[str, str | None] | None:
+    """Shorten array types to `ndarray`, and default factories to `...`, with which autodoc can parse a signature.
+
+    Args:
+        app: the Sphinx application.
+        what: what kind of object the signature belongs to.
+        name: its full name.
+        *arguments: the object, the options of the directive, the parameters, and the return annotation.
+
+    Returns:
+        The new parameters and return annotation, or None to change nothing.
+    """
+    signature, returns = arguments[-2:]
+    if not signature:
+        return None
+    short = _ARRAY.sub("ndarray", signature.replace("<factory>", "..."))
+    return short, _ARRAY.sub("ndarray", returns) if returns else returns
+
+
+def resolve_public_name(app: Any, env: Any, node: Any, contnode: Any) -> Any:
+    """Resolve a short public name, such as a type that is imported for type checkers only.
+
+    Args:
+        app: the Sphinx application.
+        env: its environment.
+        node: the reference.
+        contnode: what it shows.
+
+    Returns:
+        A link, or None if the name is not public.
+    """
+    full = app.config.ebbing_public_names.get(node.get("reftarget"))
+    if node.get("refdomain") != "py" or full is None:
+        return None
+    return env.get_domain("py").resolve_xref(env, node["refdoc"], app.builder, "obj", full, node, contnode)

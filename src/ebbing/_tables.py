@@ -1,0 +1,223 @@
+"""Tables of results: one neutral value, shown as aligned text, as HTML or as a pandas DataFrame.
+
+A result states its tables once (`_tables`); `Tabular` turns them into `summary()`, `to_html()` and the view of a
+notebook. Text that users give (names of tasks) is shown with its control characters escaped.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+WIDTH = 100
+"""Characters of a line of text; wider columns of text and longer notes wrap."""
+
+MAX_ROWS = 40
+"""Rows of a table with one row per task; the others are counted."""
+
+_GUTTER = "  "
+_HIDDEN = ("Cc", "Cs", "Zl", "Zp")  # control characters, surrogates, separators of lines and paragraphs
+_BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+
+
+def format_number(value: float, spec: str = ".6g") -> str:
+    """Return the number as text: never "-0", "infinite" for infinity, "-" for NaN.
+
+    >>> format_number(1.0214099, ".4g"), format_number(-0.0), format_number(-1e-9, "+.2f"), format_number(math.nan)
+    ('1.021', '0', '0.00', '-')
+    """
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "infinite" if value > 0 else "-infinite"
+    text = format(value, spec)
+    return text.lstrip("+-") if float(text) == 0 else text
+
+
+def escape_control(text: str) -> str:
+    r"""Return the text with characters that move the cursor or reverse the line shown as escapes.
+
+    >>> escape_control("a\x1b[2J\nb")
+    'a\\x1b[2J\\nb'
+    """
+    return "".join(_escape(c) if unicodedata.category(c) in _HIDDEN or c in _BIDI else c for c in text)
+
+
+def _escape(c: str) -> str:
+    if ord(c) > 255:
+        return f"\\u{ord(c):04x}"
+    return repr(c)[1:-1] if c in "\n\r\t" else f"\\x{ord(c):02x}"
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table of text cells with a title above and notes below.
+
+    Attributes:
+        title: Paragraphs above the table, separated by line breaks.
+        headers: One header per column; none for a title and notes alone.
+        rows: The cells of each row, as many as there are headers.
+        notes: Paragraphs below the table.
+        left: Columns aligned left, which may wrap; the others are aligned right and stay in one line.
+    """
+
+    title: str = ""
+    headers: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    notes: Sequence[str] = ()
+    left: Sequence[int] = (0,)
+
+    def to_text(self, width: int = WIDTH) -> str:
+        """Return the table as aligned lines of at most `width` characters, where its numbers allow it."""
+        lines = [line for paragraph in self._paragraphs() for line in _wrap(paragraph, width)]
+        if self.headers:
+            lines += [""] if lines else []
+            cells = [[escape_control(cell) for cell in row] for row in (self.headers, *self.rows)]
+            widths = self._column_widths(cells, width)
+            lines += [line for row in cells for line in self._row_lines(row, widths)]
+        return "\n".join([*lines, *(line for note in self.notes for line in _wrap(note, width))])
+
+    def to_html(self) -> str:
+        """Return the table as HTML without any style sheet or script."""
+        parts = [f"<p>{_html(paragraph)}</p>" for paragraph in self._paragraphs()]
+        if self.headers:
+            parts.append("<table><thead>" + self._html_row("th", self.headers) + "</thead><tbody>")
+            parts += [self._html_row("td", row) for row in self.rows]
+            parts.append("</tbody></table>")
+        return "\n".join([*parts, *(f"<p><small>{_html(note)}</small></p>" for note in self.notes)])
+
+    def _paragraphs(self) -> list[str]:
+        return self.title.split("\n") if self.title else []
+
+    def _column_widths(self, cells: Sequence[Sequence[str]], width: int) -> list[int]:
+        widths = [max(map(_display_width, column)) for column in zip(*cells, strict=True)]
+        for _ in self.left:  # narrow the widest column of text until the row fits
+            excess = sum(widths) + len(_GUTTER) * (len(widths) - 1) - width
+            if excess <= 0:
+                break
+            widest = max(self.left, key=lambda column: widths[column])
+            widths[widest] = max(widths[widest] - excess, min(16, widths[widest]))
+        return widths
+
+    def _row_lines(self, row: Sequence[str], widths: Sequence[int]) -> list[str]:
+        numbered = enumerate(zip(row, widths, strict=True))
+        wrapped = [_wrap(cell, width) if k in self.left else [cell] for k, (cell, width) in numbered]
+        height = max(map(len, wrapped))
+        padded = [cell + [""] * (height - len(cell)) for cell in wrapped]
+        columns = [
+            [_pad(line, width, left=k in self.left) for line in cell]
+            for k, (cell, width) in enumerate(zip(padded, widths, strict=True))
+        ]
+        return [_GUTTER.join(lines).rstrip() for lines in zip(*columns, strict=True)]
+
+    def _html_row(self, tag: str, row: Sequence[str]) -> str:
+        sides = ["left" if k in self.left else "right" for k in range(len(row))]
+        cells = (
+            f'<{tag} style="text-align: {side}">{_html(cell)}</{tag}>' for side, cell in zip(sides, row, strict=True)
+        )
+        return f"<tr>{''.join(cells)}</tr>"
+
+
+class Tabular:
+    """A result that shows itself as tables: as text, as HTML and in a notebook."""
+
+    def _tables(self) -> Sequence[Table]:
+        raise NotImplementedError
+
+    def summary(self, width: int = WIDTH) -> str:
+        """Return the result as plain aligned text.
+
+        Args:
+            width: Characters of a line, where the numbers allow it.
+
+        Returns:
+            The lines, without a line break at the end.
+        """
+        return "\n\n".join(table.to_text(width) for table in self._tables())
+
+    def to_html(self) -> str:
+        """Return the result as a fragment of HTML.
+
+        Returns:
+            Paragraphs and tables with the text of users escaped, without style sheet or script.
+        """
+        return "<div>\n" + "\n".join(table.to_html() for table in self._tables()) + "\n</div>"
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+
+def abridged_rows(size: int, row: Callable[[int], Sequence[str]]) -> list[Sequence[str]]:
+    """Return at most `MAX_ROWS` of `size` rows: the first ones, the last one, and between them how many are left out.
+
+    >>> [cells[0] for cells in abridged_rows(45, lambda i: [f"task {i + 1}", "0"])][-3:]
+    ['task 39', '... 5 more', 'task 45']
+    """
+    if size <= MAX_ROWS:
+        return [row(i) for i in range(size)]
+    last = row(size - 1)
+    return [*map(row, range(MAX_ROWS - 1)), [f"... {size - MAX_ROWS} more", *[""] * (len(last) - 1)], last]
+
+
+def to_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
+    """Return the columns as a pandas DataFrame.
+
+    Args:
+        columns: Values of each column by its name, all of one length.
+
+    Returns:
+        The frame, with a row for each value.
+
+    Raises:
+        ImportError: If pandas is not installed.
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise ImportError("to_frame() returns a pandas DataFrame, and pandas is missing: pip install pandas") from None
+    return pd.DataFrame(dict(columns))
+
+
+def _html(text: str) -> str:
+    return html.escape(escape_control(text))
+
+
+def _display_width(text: str) -> int:
+    """Return the columns that a terminal needs: two for wide characters, none for combining ones."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _pad(text: str, width: int, *, left: bool) -> str:
+    room = " " * (width - _display_width(text))
+    return text + room if left else room + text
+
+
+def _wrap(text: str, width: int) -> list[str]:
+    """Break a paragraph at spaces, and words longer than a line anywhere; its indent stays."""
+    text = escape_control(text)
+    if _display_width(text) <= width:
+        return [text]
+    indent = text[: len(text) - len(text.lstrip(" "))]
+    lines, line = [], indent
+    words = text.split()[::-1]
+    while words:
+        word = words.pop()
+        joined = f"{line} {word}" if line.strip() else line + word
+        if _display_width(joined) <= width:
+            line = joined
+        elif line.strip():  # the word begins the next line
+            lines.append(line)
+            line = indent
+            words.append(word)
+        else:  # a word longer than a line
+            cut = max(k for k in range(1, len(word) + 1) if k == 1 or _display_width(indent + word[:k]) <= width)
+            lines.append(indent + word[:cut])
+            words += [word[cut:]] if word[cut:] else []
+    return [*lines, line] if line.strip() else lines

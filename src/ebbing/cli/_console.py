@@ -1,0 +1,34 @@
+"""The terminal: its width, tables and notes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ebbing._tables import WIDTH, Tabular
+
+
+def console() -> Console:
+    """Standard output; on a narrow terminal lines break rather than numbers."""
+    return Console(width=max(80, Console().width))
+
+
+def print_result(result: Tabular) -> None:
+    """Print the tables of a result, wrapped for the terminal."""
+    print(result.summary(width=min(WIDTH, console().width)))
+
+
+def note(text: str, console: Console) -> None:
+    """Print a quiet remark below a table."""
+    console.print(Text(text, style="dim"))
+
+
+def new_table(*headers: str, left: Sequence[int] = (0,)) -> Table:
+    """An empty table; the columns in `left` are aligned left, the others right."""
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
+    for i, header in enumerate(headers):
+        table.add_column(header, justify="left" if i in left else "right")
+    return table

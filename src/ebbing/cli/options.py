@@ -1,0 +1,96 @@
+"""Arguments and options that several commands have, and the problem that they describe."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ebbing.cli.parsing import parse_numbers, parse_tasks, parse_whole
+
+if TYPE_CHECKING:
+    from ebbing.problem import Problem
+
+_FILES = "CSV, JSON, npy or npz file of"
+
+ProblemFile = Annotated[
+    Path | None, typer.Argument(metavar="PROBLEM.toml", help="TOML file with the problem.", show_default=False)
+]
+Tasks = Annotated[
+    str | None, typer.Option(metavar="FORM", help="Ground truths: orthogonal:8, identical:8 or categories:ABAB.")
+]
+Gram = Annotated[
+    Path | None, typer.Option(metavar="FILE", help=f"{_FILES} inner products <w_i, w_j>, task names in its header.")
+]
+Vectors = Annotated[
+    Path | None, typer.Option(metavar="FILE", help=f"{_FILES} ground truths, one row per task, its name first.")
+]
+Distances = Annotated[
+    Path | None, typer.Option(metavar="FILE", help=f"{_FILES} distances |w_i - w_j|, task names in its header.")
+]
+Samples = Annotated[
+    str | None,
+    typer.Option("-n", metavar="NUMBER", help="Training samples: one number, or one per task: 50,40,60."),
+]
+Parameters = Annotated[str | None, typer.Option("-p", metavar="NUMBER", help="Parameters of the model.")]
+Sigma = Annotated[
+    str | None,
+    typer.Option(metavar="NUMBER", help="Standard deviation of the label noise: one number, or one per task."),
+]
+Unmodeled = Annotated[
+    str | None,
+    typer.Option(metavar="NUMBER", help="Squared norm of the coefficients of features that the model lacks."),
+]
+Seed = Annotated[
+    int, typer.Option(parser=parse_whole, metavar="INTEGER", help="Random seed: the same seed gives the same result.")
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print one line of JSON (docs/reference/formats.md) instead of tables.")
+]
+
+
+def load_problem(
+    command: str,
+    file: Path | None,
+    *,
+    tasks: str | None,
+    gram: Path | None,
+    vectors: Path | None,
+    distances: Path | None,
+    **numbers: str | None,
+) -> Problem:
+    """The problem of a TOML file, with some of its numbers replaced by options, or the problem given by options."""
+    from ebbing.io.matrices import FORMATS
+    from ebbing.io.problems import parse_problem, read_ground_truths, read_problem
+
+    matrices = {"gram": gram, "vectors": vectors, "distances": distances}
+    given = {name: path for name, path in matrices.items() if path is not None}
+    if (file is not None) + (tasks is not None) + len(given) != 1:
+        raise ValueError(
+            "give the tasks once: by a TOML file, or by one of --tasks, --gram, --vectors, --distances with -n and -p; "
+            "for example: --tasks orthogonal:8 -n 50 -p 100"
+        )
+    if file is not None and file.is_file() and file.suffix.lower() in FORMATS:
+        raise ValueError(_matrix_for_problem(command, file, numbers["n"], numbers["p"]))
+    values: dict[str, Any] = {name: parse_numbers(name, text) for name, text in numbers.items() if text is not None}
+    if file is not None:
+        problem = read_problem(file)
+        return problem.replace(**values) if values else problem
+    for name in ("n", "p"):
+        if name not in values:
+            raise ValueError(f"-{name} is missing: without a TOML file, give samples -n and parameters -p")
+    if tasks is not None:
+        return parse_problem(parse_tasks(tasks) | values)
+    [(form, path)] = given.items()
+    return parse_problem(read_ground_truths(path, form) | values)  # type: ignore[arg-type]  (one of the three)
+
+
+def _matrix_for_problem(command: str, file: Path, n: str | None, p: str | None) -> str:
+    """The message for a matrix file where a TOML file belongs."""
+    line = f"ebbing {command} --distances {shlex.quote(str(file))} -n {n or 50} -p {p or 100}"
+    return (
+        f"{file} is a matrix, and a problem is a TOML file; if it holds distances between tasks, type: {line}; "
+        "use --gram for inner products and --vectors for ground truths"
+    )

@@ -1,0 +1,105 @@
+"""Values as they are written on the command line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from ebbing.order.objective import Objective
+
+
+def parse_tasks(text: str) -> dict[str, Any]:
+    """The short form of ground truths, as entries of a TOML file.
+
+    >>> parse_tasks("orthogonal:8"), parse_tasks("categories:ABAB")
+    ({'orthogonal': 8}, {'categories': 'ABAB'})
+    """
+    kind, _, value = text.partition(":")
+    if kind == "categories" and value:
+        return {kind: value}
+    if kind in ("orthogonal", "identical") and value.isdecimal():
+        return {kind: int(value)}
+    raise ValueError(
+        f"--tasks {text!r}: give orthogonal:8, identical:8 or categories:ABAB; other ground truths come from a file: "
+        "a TOML problem, --vectors, --gram or --distances"
+    )
+
+
+def parse_numbers(name: str, text: str) -> float | list[float]:
+    """One number, or one per task separated by commas.
+
+    >>> parse_numbers("n", "50"), parse_numbers("sigma", "0.1,0.3")
+    (50.0, [0.1, 0.3])
+    """
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ValueError(f"{name}={text!r}: give a number, or one per task separated by commas: 50,40,60") from None
+    return values if "," in text else values[0]
+
+
+def parse_weights(text: str | None) -> tuple[float, ...] | None:
+    """Weights of trusted tasks, the most recent task first.
+
+    >>> parse_weights("1.2,0.8")
+    (1.2, 0.8)
+    """
+    if text is None:
+        return None
+    try:
+        return tuple(float(part) for part in text.split(","))
+    except ValueError:
+        raise ValueError(f"weights={text!r}: give numbers separated by commas: 1.2,0.8") from None
+
+
+def parse_objective(text: str) -> Objective:
+    """What to minimize.
+
+    >>> parse_objective("forgetting"), parse_objective("0.7")
+    ('forgetting', {'forgetting': 0.7, 'generalization': 0.30000000000000004})
+    """
+    if text in ("forgetting", "generalization"):
+        return text
+    try:
+        weight = float(text)
+    except ValueError:
+        weight = -1.0
+    if not 0 <= weight <= 1:
+        raise ValueError(f"objective={text!r}: give forgetting, generalization, or a weight of forgetting from 0 to 1")
+    return {"forgetting": weight, "generalization": 1 - weight}
+
+
+def parse_whole(value: str | int) -> int:
+    """A whole number, which may be written with an exponent.
+
+    >>> parse_whole("1e3"), parse_whole("12345678901234567890")
+    (1000, 12345678901234567890)
+    """
+    try:
+        return int(value)
+    except ValueError:
+        pass
+    try:
+        number = float(value)
+        if number == int(number):
+            return int(number)
+    except (ValueError, OverflowError):
+        pass
+    raise typer.BadParameter(f"{value!r} is not a whole number; write 1000 or 1e3")
+
+
+def check_output_folder(path: Path) -> Path:
+    """The folder given by --out; an error if it is a file."""
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"--out {path}: this is a file; name a folder")
+    return path
+
+
+def check_save_path(path: Path | None) -> Path | None:
+    """The file given by --save; an error if it is a directory."""
+    if path is not None and path.is_dir():
+        raise ValueError(f"--save {path}: this is a directory; name a file in it")
+    return path

@@ -1,0 +1,118 @@
+"""Delimited text (CSV, TSV): which line is a header and which column holds row names.
+
+Names of rows and columns are text. Whole numbers are names too where the header makes that clear (",0,1,2" or
+"after,task 1,task 2"); where they could be either names or data, an error says so instead of a guess.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+Line = tuple[int, list[str]]
+"""The number of a line in its file, and its cells."""
+
+_CLEARER = "write names as text (task 1, task 2, ...) and data with a decimal point (1.0)"
+
+
+@dataclass(frozen=True)
+class DelimitedText:
+    """The cells of a delimited text file, names apart from data."""
+
+    column_names: list[str]
+    row_names: list[str]
+    lines: list[Line]  # without names
+    first_column: int  # 1, or 2 where the first column holds row names
+
+
+def parse_delimited(file: Path, text: str) -> DelimitedText:
+    """Return the cells of a text; `file` is named in errors."""
+    lines = _lines(file, text)
+    header = lines[0][1] if _has_header(file, lines) else []
+    body = lines[1:] if header else lines
+    skip = int(_has_row_names(file, header, body))
+    return DelimitedText(
+        column_names=header[skip:],
+        row_names=[cells[0] if cells else "" for _, cells in body] if skip else [],
+        lines=[(n, cells[skip:]) for n, cells in body],
+        first_column=1 + skip,
+    )
+
+
+def parse_number(cell: str) -> float | None:
+    """Return the number in a cell, or None."""
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def _lines(file: Path, text: str) -> list[Line]:
+    delimiter = next((mark for mark in "\t;" if mark in text), ",")
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+    try:
+        lines = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
+    except csv.Error as problem:
+        raise ValueError(f"{file}: line {reader.line_num}: {problem}; is this a CSV file?") from problem
+    lines = [(n, cells) for n, cells in lines if len(cells) > 1 or any(cells)]  # blank lines are no rows
+    if not lines:
+        raise ValueError(f"{file}: there are no rows in it; give one line per row")
+    for _, cells in lines:
+        while cells and not cells[-1]:
+            cells.pop()
+    return lines
+
+
+def _has_header(file: Path, lines: Sequence[Line]) -> bool:
+    (n, cells), body = lines[0], lines[1:]
+    if not body or not cells:
+        return False
+    if len(cells) > 1 and _counting(cells) and _has_decimals(body, 0):
+        raise ValueError(f"{file}: line {n}: {cells[0]}, {cells[1]}, ... may be column names or data; {_CLEARER}")
+    corner, names = cells[0], cells[1:]
+    if corner and not _is_word(corner):
+        return False
+    if _counting(names):
+        return not corner or _rising([line[0] for _, line in body if line])
+    return all(_is_word(name) for name in names)
+
+
+def _has_row_names(file: Path, header: Sequence[str], body: Sequence[Line]) -> bool:
+    first = [cells[0] if cells else "" for _, cells in body]
+    if all(_is_word(cell) for cell in first) or (header and not header[0]):
+        return True
+    counted = first[1:] if _is_word(first[0]) else first  # "initial", 1, 2, ...
+    if not _rising(counted) or _numbered(header) or not (header or _has_decimals(body, 1)):
+        return False
+    if _numbered(header[1:]):
+        return True
+    raise ValueError(f"{file}: the first column ({first[0]}, {first[1]}, ...) may be row names or data; {_CLEARER}")
+
+
+def _is_word(cell: str) -> bool:
+    return bool(cell) and parse_number(cell) is None
+
+
+def _numbered(names: Sequence[str]) -> bool:
+    """Whether the names end in 0, 1, 2, ... or 1, 2, 3, ..."""
+    ends = [re.search(r"\d{1,9}$", name) for name in names]
+    numbers = [int(end[0]) for end in ends if end]
+    return bool(names) and numbers in (list(range(len(names))), list(range(1, len(names) + 1)))
+
+
+def _counting(cells: Sequence[str]) -> bool:
+    return all(cell.isdecimal() for cell in cells) and _numbered(cells)
+
+
+def _rising(cells: Sequence[str]) -> bool:
+    whole = len(cells) > 1 and all(cell.isdecimal() for cell in cells)
+    return whole and all(float(a) < float(b) for a, b in pairwise(cells))
+
+
+def _has_decimals(body: Sequence[Line], start: int) -> bool:
+    return any(not cell.isdecimal() for _, cells in body for cell in cells[start:] if cell)

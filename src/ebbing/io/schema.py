@@ -1,0 +1,275 @@
+"""The JSON that the command prints: one function per command, and `to_json`, which writes it.
+
+docs/reference/formats.md describes every field. Names are those of Python. A change of meaning changes the version of
+the schema.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ebbing import metrics
+from ebbing.simulation import MeanEstimate
+from ebbing.theory import expect, expectation_if_finite, forward_transfer
+
+if TYPE_CHECKING:
+    from ebbing.data import CachedFile
+    from ebbing.learn.experiment import Experiment
+    from ebbing.metrics import MetricSummary
+    from ebbing.order import Front, Stakes
+    from ebbing.problem import Problem
+    from ebbing.runs.inventory import Inventory
+    from ebbing.runs.streams import StreamRun
+    from ebbing.simulation import SimulatedMetrics
+    from ebbing.theory import Expectation
+
+VERSION = 1
+"""Version of all schemas."""
+
+
+def to_json(command: str, content: dict[str, Any]) -> str:
+    """Return one line of JSON that begins with the name of its schema.
+
+    JSON has no infinity and no NaN: they become "inf", "-inf" and null. Numbers are written in full precision.
+
+    Args:
+        command: The command that the content answers, such as "expect".
+        content: Dictionaries, lists, arrays, numbers, strings, booleans and None.
+
+    Returns:
+        The JSON text, without a line break.
+
+    Example:
+        >>> to_json("expect", {"std": math.inf, "z": np.float64("nan")})
+        '{"schema": "ebbing.expect/1", "std": "inf", "z": null}'
+    """
+    return json.dumps({"schema": f"ebbing.{command}/{VERSION}"} | _plain(content), allow_nan=False)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case dict():
+            return {key: _plain(item) for key, item in value.items()}
+        case np.ndarray():
+            return _plain(value.tolist())
+        case list() | tuple():
+            return [_plain(item) for item in value]
+        case float() | np.floating():
+            return float(value) if math.isfinite(value) else None if math.isnan(value) else f"{value:g}"
+        case np.integer():
+            return int(value)
+    return value
+
+
+# -------------------------------------------------------------------- linear tasks
+
+
+def problem_json(problem: Problem) -> dict[str, Any]:
+    """Return all that determines a problem.
+
+    Args:
+        problem: The problem.
+
+    Returns:
+        The number of tasks and every field of the problem by name.
+    """
+    names = ("gram", "gaps", "n", "p", "sigma", "unmodeled", "names")
+    return {"T": problem.T} | {name: getattr(problem, name) for name in names}
+
+
+def expectation_json(e: Expectation) -> dict[str, Any]:
+    """Return the content of `ebbing expect --json`.
+
+    Args:
+        e: The expectation.
+
+    Returns:
+        The fields; forgetting is None for a single task.
+    """
+    several = e.problem.T > 1
+    return {
+        "problem": problem_json(e.problem),
+        "forgetting": {"mean": e.forgetting, "std": e.forgetting_std} if several else None,
+        "generalization": {"mean": e.generalization, "std": e.generalization_std},
+        "terms": vars(e.terms),
+        "forgetting_curve": e.forgetting_curve if several else [],
+        "forward_transfer": vars(forward_transfer(e.problem)),
+        "errors": e.errors,
+        "errors_std": e.errors_std,
+    }
+
+
+def simulation_json(simulation: SimulatedMetrics, seed: int) -> dict[str, Any]:
+    """Return the content of `ebbing simulate --json`.
+
+    Args:
+        simulation: Metrics of the runs.
+        seed: The seed of the runs.
+
+    Returns:
+        The fields; theory is None where the expectation is infinite, and forgetting for a single task.
+    """
+    expectation = expectation_if_finite(simulation.problem)
+
+    def describe(name: str) -> dict[str, Any]:
+        estimate = MeanEstimate.of(getattr(simulation, name))
+        content: dict[str, Any] = vars(estimate) | {"theory": None, "theory_std": None, "z": None}
+        if expectation is not None:
+            mean, std = getattr(expectation, name), getattr(expectation, f"{name}_std")
+            content |= {"theory": mean, "theory_std": std, "z": estimate.z_score(mean)}
+        return content
+
+    return {
+        "problem": problem_json(simulation.problem),
+        "runs": len(simulation.generalization),
+        "seed": seed,
+        "forgetting": describe("forgetting") if simulation.problem.T > 1 else None,
+        "generalization": describe("generalization"),
+        "mean_errors": simulation.mean_errors,
+    }
+
+
+# -------------------------------------------------------------------- orders
+
+
+def order_json(stakes: Stakes, objective: str) -> dict[str, Any]:
+    """Return the content of `ebbing order --json`.
+
+    Args:
+        stakes: The best order beside the given one, the worst and random ones.
+        objective: What was minimized, as given.
+
+    Returns:
+        The fields; forgetting is None for a single task.
+    """
+    plan, random = stakes.plan, stakes.random
+    e = expect(plan.problem.reordered(plan.order))
+    return {
+        "problem": problem_json(plan.problem),
+        "objective": objective,
+        "order": plan.order,
+        "names": plan.names,
+        "value": plan.value,
+        "lower_bound": plan.lower_bound,
+        "proved": plan.proved,
+        "tolerance": plan.tolerance,
+        "method": plan.method,
+        "ties": plan.ties,
+        "given": stakes.given,
+        "worst": {"order": stakes.worst.order, "value": stakes.worst.value, "proved": stakes.worst.proved},
+        "random": {"sampled": len(random.values), "mean": random.mean, "standard_error": random.standard_error},
+        "forgetting": e.forgetting if plan.problem.T > 1 else None,
+        "generalization": e.generalization,
+    }
+
+
+def front_json(front: Front) -> dict[str, Any]:
+    """Return the content of `ebbing order --front --json`.
+
+    Args:
+        front: The corners of the convex front.
+
+    Returns:
+        The fields, points with the least forgetting first.
+    """
+    points = [
+        {
+            "order": point.order,
+            "forgetting": point.forgetting,
+            "generalization": point.generalization,
+            "proved": point.proved,
+            "names": [front.problem.names[i] for i in point.order],
+        }
+        for point in front
+    ]
+    return {"problem": problem_json(front.problem), "front": points, "complete": front.complete}
+
+
+# -------------------------------------------------------------------- matrices and networks
+
+
+def metrics_json(summary: MetricSummary) -> dict[str, Any]:
+    """Return the content of `ebbing metrics --json`.
+
+    Args:
+        summary: Every metric of a matrix.
+
+    Returns:
+        The fields; a metric that cannot be computed is None, with the reason under "missing".
+    """
+    return {"kind": summary.kind, "tasks": summary.tasks, "metrics": summary.values, "missing": summary.reasons}
+
+
+def train_json(run: StreamRun, experiment: Experiment) -> dict[str, Any]:
+    """Return the content of `ebbing train --json`.
+
+    Args:
+        run: The trained stream.
+        experiment: The settings that determine it.
+
+    Returns:
+        The fields; backward transfer is None for a single task.
+    """
+    several = len(run.tasks) > 1
+    return {
+        "settings": experiment.describe(),
+        "seed": run.seed,
+        "tasks": list(run.tasks),
+        "accuracies": run.accuracies,
+        "average_accuracy": float(metrics.average_accuracy(run.accuracies, kind="accuracy")),
+        "backward_transfer": float(metrics.backward_transfer(run.accuracies, kind="accuracy")) if several else None,
+        "bytes_per_task": run.bytes_per_task,
+        "num_trained": run.num_trained,
+    }
+
+
+def runs_json(inventory: Inventory) -> dict[str, Any]:
+    """Return the content of `ebbing runs --json`.
+
+    Args:
+        inventory: What a store holds.
+
+    Returns:
+        The fields, one group for each set of settings and seed.
+    """
+    groups = [{"settings": group.settings, "entries": group.entries} for group in inventory.groups]
+    return {"folder": str(inventory.folder), "bytes": inventory.size, "freed": inventory.freed, "groups": groups}
+
+
+def data_json(folder: Path, files: Sequence[CachedFile]) -> dict[str, Any]:
+    """Return the content of `ebbing data --json`.
+
+    Args:
+        folder: The folder of the cache.
+        files: The files of the datasets.
+
+    Returns:
+        The fields; a missing file has no size.
+    """
+    return {
+        "folder": str(folder),
+        "files": [
+            {"dataset": file.dataset, "path": str(file.path), "size": file.size, "state": file.state}
+            | {"error": file.error or None}
+            for file in files
+        ],
+    }
+
+
+def reproduction_json(folder: Path, verdicts: Sequence[object]) -> dict[str, Any]:
+    """Return the content of `ebbing reproduce --json`.
+
+    Args:
+        folder: Where figures, data and verdicts are.
+        verdicts: One `ebbing.paper` verdict per claim.
+
+    Returns:
+        The fields, one object for each verdict.
+    """
+    return {"folder": str(folder), "verdicts": [vars(verdict) for verdict in verdicts]}

@@ -1,0 +1,40 @@
+"""The trust region of a new task: the old tasks whose subspaces hold much of its gradient."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ebbing.learn.projection._blocks import Block
+from ebbing.learn.projection._layers import Layer
+from ebbing.learn.projection._rules import ProjectionRules
+from ebbing.learn.projection._task_updates import TrustedTask
+
+TrustRegion = list[list[list[TrustedTask]]]
+"""For every layer and block, the trusted tasks."""
+
+
+def empty_trust_region(layers: list[Layer]) -> TrustRegion:
+    """Return a trust region without any task."""
+    return [[[] for _ in layer.blocks] for layer in layers]
+
+
+def select_trust_region(method: ProjectionRules, layers: list[Layer], gradients: list[Tensor]) -> TrustRegion:
+    """Return the tasks that the method trusts in every layer and block, given the gradient of every layer's weight."""
+    region: TrustRegion = []
+    for layer, gradient in zip(layers, gradients, strict=True):
+        parts = gradient.flatten(1).chunk(layer.groups)
+        region.append([_select_in_block(method, part, block) for part, block in zip(parts, layer.blocks, strict=True)])
+    if method.reproduces("first layer decides") and not any(region[0]):
+        return empty_trust_region(layers)
+    return region
+
+
+def _select_in_block(method: ProjectionRules, gradient: Tensor, block: Block) -> list[TrustedTask]:
+    """Return the trusted tasks of a block, from |G| and |G S_j| of every old task j."""
+    projected_norms = []
+    for subspace in block.subspaces:
+        parts = gradient @ block.basis[:, subspace.columns], gradient @ subspace.unprotected
+        projected_norms.append(float(torch.cat(parts, dim=1).norm()))
+    selected = method.select_trusted(float(gradient.norm()), projected_norms)
+    return [TrustedTask(j, block.subspaces[j], weight) for j, weight in sorted(selected.items())]

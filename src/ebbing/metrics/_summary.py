@@ -1,0 +1,149 @@
+"""Every metric of a matrix at once: `summary`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ebbing._tables import Table, Tabular, format_number, to_frame
+from ebbing.metrics import _paper, _variants
+from ebbing.metrics._matrix import Kind, Values, error_matrix
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+Metric = Callable[..., Values]
+
+_METRICS: dict[Metric, str] = {
+    _paper.forgetting: "F_T = mean_{i<T} (L[T,i] - L[i,i]), Lin et al. 2023",
+    _paper.forgetting_curve: "F_t for t = 2..T, Lin et al. 2023",
+    _paper.generalization_error: "G_T = mean_i L[T,i], Lin et al. 2023",
+    _paper.average_accuracy: "ACC = mean_i A[T,i]",
+    _paper.backward_transfer: "BWT = mean_{i<T} (A[T,i] - A[i,i]) = -F_T, GEM",
+    _variants.first_minus_last: "mean_{i<T} (A[i,i] - A[T,i]), Avalanche's forgetting",
+    _variants.best_minus_last: "mean_{i<T} (max_{l<=T} A[l,i] - A[T,i]), Mammoth's forgetting",
+    _variants.past_best_minus_last: "mean_{i<T} (max_{l<T} A[l,i] - A[T,i]), RWalk's forgetting",
+    _variants.gem_forward_transfer: "mean_{i>1} (A[i-1,i] - A[0,i]), GEM's forward transfer",
+    _variants.triangle_backward_transfer: "mean_{i<t} (A[t,i] - A[i,i]), BWT of Díaz-Rodríguez",
+    _variants.positive_backward_transfer: "max(BWT, 0), BWT+ of Díaz-Rodríguez",
+    _variants.remembering: "1 - |min(BWT, 0)|, REM of Díaz-Rodríguez",
+    _variants.lower_triangle_mean: "mean of the entries i <= t, A of Díaz-Rodríguez",
+    _variants.upper_triangle_mean: "mean of the entries t < i, FWT of Díaz-Rodríguez (a level)",
+}  # in the order in which they are shown, with their formulas
+
+
+@dataclass(frozen=True, eq=False)
+class MetricSummary(Tabular):
+    """Every metric of a matrix.
+
+    Attributes:
+        kind: "error" or "accuracy": what the matrix holds.
+        tasks: T.
+        values: Every metric by name (...), `forgetting_curve` (..., T-1); None where it cannot be computed.
+        reasons: Why a metric cannot be computed, by its name.
+    """
+
+    kind: Kind
+    tasks: int
+    values: dict[str, Values | None]
+    reasons: dict[str, str]
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the metrics as a tidy pandas DataFrame.
+
+        Returns:
+            One row per value with the columns `metric`, `matrix` (index of the matrix, 0 if there is one), `step` (t;
+            T but for `forgetting_curve`), `value` (NaN where the metric cannot be computed) and `reason` (why not).
+        """
+        rows = []
+        for name, value in self.values.items():
+            curve = name == "forgetting_curve"
+            values = np.full(1, np.nan) if value is None else np.asarray(value)
+            table = values.reshape(-1, values.shape[-1] if curve else 1)  # (matrices, steps)
+            for matrix, row in enumerate(table):
+                steps = range(self.tasks - len(row) + 1, self.tasks + 1)
+                rows += [(name, matrix, t, v, self.reasons.get(name, "")) for t, v in zip(steps, row, strict=True)]
+        columns = zip(*rows, strict=True)
+        return to_frame(dict(zip(("metric", "matrix", "step", "value", "reason"), columns, strict=True)))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw a bar for every metric that has one value per matrix; with several matrices, the mean and each value.
+
+        Args:
+            ax: The axes to draw on; a new figure if None.
+
+        Returns:
+            The axes.
+        """
+        from ebbing.plot.metrics import metric_bars
+
+        shown = {name: v for name, v in self.values.items() if v is not None and name != "forgetting_curve"}
+        return metric_bars(shown, self.kind, ax=ax)
+
+    def _tables(self) -> Sequence[Table]:
+        nouns = {"error": "errors", "accuracy": "accuracies"}
+        several = any(v is not None and np.ndim(v) > (name == "forgetting_curve") for name, v in self.values.items())
+        rows, notes = [], []
+        for metric, formula in _METRICS.items():
+            name = metric.__name__
+            value = self.values[name]
+            if value is None:
+                rows.append([name, "-", self.reasons[name].removeprefix(f"{name} ")])
+            elif name == "forgetting_curve":
+                curve = np.asarray(value).reshape(-1, np.shape(value)[-1]).mean(axis=0)
+                rows.append([name, "below", formula])
+                mean = ", mean over the matrices" if several else ""
+                numbers = "  ".join(format_number(v, ".5g") for v in curve)
+                notes.append(f"forgetting_curve, F_2 to F_{self.tasks}{mean}: {numbers}")
+            else:
+                rows.append([name, _mean_with_error(np.ravel(value)), formula])
+        if several:
+            notes.append("Values are means over the matrices ± their standard errors.")
+        notes.append(
+            "Positive forgetting and negative backward transfer mean that old tasks got worse. L is the error or minus "
+            "the accuracy, A the accuracy or minus the error."
+        )
+        tasks = f"{self.tasks} task{'s' * (self.tasks > 1)}"
+        title = f"{tasks}, {nouns[self.kind]}; results in the unit of the matrix"
+        return (Table(title, ["metric", "value", "definition, or why there is no value"], rows, notes, left=(0, 2)),)
+
+
+def summary(matrix: ArrayLike, *, kind: Kind) -> MetricSummary:
+    """Compute every metric of the matrix alone: all but `forward_transfer`.
+
+    Args:
+        matrix: L (..., T+1, T), or (..., T, T) without the initial model.
+        kind: "error" or "accuracy": what the matrix holds.
+
+    Returns:
+        The metrics by name, with a reason for each that cannot be computed.
+
+    Example:
+        >>> found = summary([[75, np.nan], [25, 75]], kind="accuracy")
+        >>> found.values["forgetting"].item(), found.values["upper_triangle_mean"]
+        (50.0, None)
+        >>> found.reasons["upper_triangle_mean"]
+        'upper_triangle_mean needs the accuracy after task 1, on task 2, and it is missing (NaN): ...'
+    """
+    tasks = error_matrix(matrix, kind).shape[-1]  # a matrix that no metric can read raises an error here
+    values: dict[str, Values | None] = {}
+    reasons: dict[str, str] = {}
+    for metric in _METRICS:
+        try:
+            values[metric.__name__] = metric(matrix, kind=kind)
+        except ValueError as reason:
+            values[metric.__name__] = None
+            reasons[metric.__name__] = str(reason)
+    return MetricSummary(kind, tasks, values, reasons)
+
+
+def _mean_with_error(values: Values) -> str:
+    text = format_number(float(values.mean()), ".5g")
+    if len(values) < 2:
+        return text
+    return f"{text} ± {format_number(float(values.std(ddof=1) / len(values) ** 0.5), '.2g')}"

@@ -1,0 +1,166 @@
+"""Records: finished runs at paper scale, kept as data in the repository.
+
+A record says what was run (target, name, seed, settings), what came out (error or accuracy matrices), and with what
+(commit, versions, machine, time). It holds no weights. Figures, tables and verdicts are made from records alone.
+
+    reproduced/records/fig2.jsonl       one record per line, sorted by name and seed
+    reproduced/records/table1.jsonl
+
+Every line carries the SHA-256 of its content, so that damage is noticed. Records are only ever added: the same run
+recorded twice must agree to the last bit in its result, and otherwise an error says so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ebbing._files import write_atomic
+
+FOLDER = "records"
+
+
+class RecordError(ValueError):
+    """A record is damaged, or contradicts one that is there already."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One finished run.
+
+    Attributes:
+        target: What it belongs to, a target of `ebbing reproduce`: "fig2", "sensitivity" or "streams".
+        name: Which run of the target, such as "pmnist / TRGP+"; with the seed it identifies the run.
+        seed: The seed of the run.
+        settings: All settings that determine the result.
+        result: What came out: matrices and numbers by name, as JSON can hold them.
+        provenance: How it was made: commit, versions, machine, seconds, date; None where that was not kept.
+    """
+
+    target: str
+    name: str
+    seed: int
+    settings: dict[str, Any]
+    result: dict[str, Any]
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def identity(self) -> tuple[str, int]:
+        """The name and the seed, which identify the run within its target.
+
+        Returns:
+            A pair that no other record of the target has.
+        """
+        return self.name, self.seed
+
+    def to_line(self) -> str:
+        """Return the record as one line of JSON that ends with its checksum.
+
+        Returns:
+            A line without its line break.
+        """
+        content = asdict(self)
+        return json.dumps(content | {"sha256": _checksum(content)}, allow_nan=False, sort_keys=False)
+
+    @classmethod
+    def from_line(cls, line: str) -> Record:
+        """Read a line that `to_line` wrote.
+
+        Args:
+            line: One line of JSON.
+
+        Returns:
+            The record.
+
+        Raises:
+            RecordError: If the line is no record, or its checksum does not match.
+        """
+        try:
+            content = json.loads(line)
+            stated = content.pop("sha256")
+            record = cls(**content)
+        except (ValueError, KeyError, TypeError, AttributeError) as fault:
+            raise RecordError(f"this line is not a record: {fault}") from None
+        if stated != _checksum(content):
+            raise RecordError(f"record {record.name!r}, seed {record.seed}: its checksum does not match its content")
+        return record
+
+
+def read_records(folder: str | Path, target: str) -> list[Record]:
+    """Read all records of a target.
+
+    Args:
+        folder: The folder of a reproduction, such as `reproduced`.
+        target: Whose records to read.
+
+    Returns:
+        The records, sorted by name and seed; none if there is no file.
+
+    Raises:
+        RecordError: If a line is damaged; the message names the file and the line.
+    """
+    path = _path(folder, target)
+    if not path.exists():
+        return []
+    records = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        try:
+            records.append(Record.from_line(line))
+        except RecordError as fault:
+            raise RecordError(f"{path}, line {number}: {fault}; restore the file from version control") from None
+    return records
+
+
+def add_records(folder: str | Path, new: list[Record]) -> int:
+    """Add records to those of their targets.
+
+    Records that are there stay; one that comes again with the same settings and result is left as it is.
+
+    Args:
+        folder: The folder of a reproduction, such as `reproduced`.
+        new: Records of any targets.
+
+    Returns:
+        How many records were added.
+
+    Raises:
+        RecordError: If a record contradicts one that is there: the same name and seed, but other settings or results.
+            Nothing is written then.
+    """
+    added = 0
+    files: dict[Path, str] = {}
+    for target in dict.fromkeys(record.target for record in new):
+        known = {record.identity: record for record in read_records(folder, target)}
+        before = len(known)
+        for record in (record for record in new if record.target == target):
+            there = known.setdefault(record.identity, record)
+            _check_agreement(there, record)
+        added += len(known) - before
+        lines = [known[identity].to_line() for identity in sorted(known)]
+        if len(known) > before:
+            files[_path(folder, target)] = "\n".join(lines) + "\n"
+    for path, content in files.items():
+        write_atomic(path, content)
+    return added
+
+
+def _check_agreement(there: Record, new: Record) -> None:
+    for what in ("settings", "result"):
+        old, come = (json.dumps(getattr(record, what), sort_keys=True) for record in (there, new))
+        if old != come:
+            raise RecordError(
+                f"record {new.name!r}, seed {new.seed}: a run with other {what} is recorded already "
+                f"({there.provenance.get('when', 'undated')}); the same run must give the same record: "
+                "find out what changed before you record it under another name"
+            )
+
+
+def _path(folder: str | Path, target: str) -> Path:
+    return Path(folder) / FOLDER / f"{target}.jsonl"
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

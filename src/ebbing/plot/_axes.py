@@ -1,0 +1,59 @@
+"""Axes for the figures of results, and text of users made safe for matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ebbing._tables import escape_control
+from ebbing.plot._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY_BLUE, STYLE, VERMILION
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LINE_COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY_BLUE, BLACK, "#888888")
+"""Colors of up to eight lines, after Okabe and Ito; more lines are colored by their number."""
+
+_LONGEST_LABEL = 24
+
+
+def use_axes(ax: Axes | None, size: tuple[float, float] = (5.4, 3.4)) -> Axes:
+    """Return the axes given, or those of a new pyplot figure, which a notebook shows.
+
+    Args:
+        ax: Axes or None.
+        size: Width and height of a new figure, in inches.
+
+    Returns:
+        The axes to draw on.
+
+    Raises:
+        ImportError: If matplotlib is not installed.
+    """
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib as mpl
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError("plot() draws with matplotlib, which is missing: pip install 'ebbing[figures]'") from None
+    with mpl.rc_context(STYLE):
+        return plt.subplots(figsize=size, layout="constrained")[1]
+
+
+def plain_label(text: str) -> str:
+    r"""Return a name as a short label that matplotlib does not read as mathematics.
+
+    >>> plain_label("price in $ and another twenty words")
+    'price in \\$ and another …'
+    """
+    text = escape_control(text)
+    text = text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
+    return text.replace("$", r"\$")
+
+
+def add_legend(ax: Axes, handles: Sequence[Any], labels: Sequence[str], **settings: Any) -> None:
+    """Add a legend whose labels may begin with an underscore, which matplotlib would leave out."""
+    legend = ax.legend(list(handles), ["label"] * len(labels), frameon=False, fontsize="small", **settings)
+    for text, label in zip(legend.get_texts(), labels, strict=True):
+        text.set_text(label)

@@ -1,0 +1,102 @@
+"""The look that all figures share: font sizes, colors, and how a figure is written to files."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ebbing._files import write_atomic
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+STYLE: dict[Any, Any] = {"font.size": 9, "axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False}
+"""Settings of matplotlib under which every figure of the package is drawn."""
+
+# The palette of Okabe and Ito (2008), which readers with any color vision can distinguish.
+BLACK = "#000000"
+ORANGE = "#E69F00"
+SKY_BLUE = "#56B4E9"
+GREEN = "#009E73"
+BLUE = "#0072B2"
+VERMILION = "#D55E00"
+PURPLE = "#CC79A7"
+GRAY = "#888888"
+
+COLORS = (BLUE, VERMILION, GREEN, PURPLE, SKY_BLUE)
+"""The colors of a figure's curves, in the order of use."""
+
+MARKERS = ("o", "s", "^", "D", "v")
+"""The markers of a figure's curves, in the order of use."""
+
+
+def new_axes(rows: int, columns: int, size: tuple[float, float], **settings: Any) -> Any:
+    """Return an array (rows, columns) of axes in a new figure that pyplot does not manage.
+
+    Args:
+        rows: The number of rows of panels.
+        columns: The number of columns of panels.
+        size: Width and height of the figure in inches.
+        **settings: Further arguments of `matplotlib.figure.Figure.subplots`.
+
+    Returns:
+        The axes, always as a two-dimensional array.
+    """
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=size, layout="constrained").subplots(rows, columns, squeeze=False, **settings)
+
+
+def as_axes(axes: Any, number: int) -> Any:
+    """Return the given axes as a flat array after a check of their number.
+
+    Args:
+        axes: Axes, or an array or sequence of axes of any shape.
+        number: How many axes the figure needs.
+
+    Returns:
+        An array (number,) of axes.
+
+    Raises:
+        ValueError: If there are more or fewer axes.
+    """
+    flat = np.asarray(axes, dtype=object).ravel()
+    if len(flat) != number:
+        raise ValueError(f"axes: {len(flat)} given, but this figure has {number} panels; give {number} axes or None")
+    return flat
+
+
+def place_legend(axes: Any, handles: Sequence[Any], labels: Sequence[str], *, outside: bool, **settings: Any) -> None:
+    """Add one legend for all panels: below the figure, or within the first panel of somebody else's figure.
+
+    Args:
+        axes: The array of axes that the legend explains.
+        handles: The lines and patches to explain.
+        labels: What each of them means.
+        outside: Whether the figure was made here, so that there is room below it.
+        **settings: Further arguments of `legend`.
+    """
+    first = np.asarray(axes, dtype=object).ravel()[0]
+    settings = {"frameon": False} | settings
+    if outside:
+        first.figure.legend(list(handles), list(labels), loc="outside lower center", **settings)
+    else:
+        first.legend(list(handles), list(labels), **settings | {"ncols": 1, "fontsize": "small"})
+
+
+def save_figure(figure: Figure, folder: Path, name: str) -> None:
+    """Write a figure as `name`.png and `name`.svg.
+
+    Args:
+        figure: The figure.
+        folder: The folder of both files.
+        name: Their name without an ending.
+    """
+    for kind in ("png", "svg"):
+        content = io.BytesIO()
+        figure.savefig(content, format=kind, dpi=200)
+        write_atomic(folder / f"{name}.{kind}", content.getvalue())

@@ -1,0 +1,177 @@
+"""Figures of error matrices: errors on each task over time, and expectations over a grid."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ebbing._tables import format_number
+from ebbing._validate import Array
+from ebbing.plot._axes import LINE_COLORS, add_legend, plain_label, use_axes
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LABELS = {"forgetting": "expected forgetting $F_T$", "generalization": "expected generalization error $G_T$"}
+_NAMES_UP_TO = 40
+_UNITS = {"p": "parameters p", "n": "samples per task n", "sigma": "label noise σ"}
+
+
+def error_matrix(
+    errors: npt.ArrayLike, names: Sequence[str] | None = None, *, label: str = "error", ax: Axes | None = None
+) -> Axes:
+    """Draw an error matrix: as curves for up to eight tasks, as a heat map for more.
+
+    Args:
+        errors: The error matrix L (T+1, T), row 0 the initial model.
+        names: Names of the tasks (T,).
+        label: The quantity and its unit.
+        ax: The axes to draw on; a new figure if None.
+
+    Returns:
+        The axes.
+    """
+    draw = error_curves if np.shape(errors)[-1] <= len(LINE_COLORS) else error_heat_map
+    return draw(errors, names, label=label, ax=ax)
+
+
+def error_curves(
+    errors: npt.ArrayLike, names: Sequence[str] | None = None, *, label: str = "error", ax: Axes | None = None
+) -> Axes:
+    """Draw the error on each task against the number of tasks learned.
+
+    A curve is dotted until its task is learned (the dot), and solid from then on: where it rises, the task is
+    forgotten.
+
+    Args:
+        errors: The error matrix L (T+1, T), row 0 the initial model; T at most 8.
+        names: Names of the tasks (T,).
+        label: The quantity and its unit.
+        ax: The axes to draw on; a new figure if None.
+
+    Returns:
+        The axes, with two lines per task: before and after it is learned.
+
+    Raises:
+        ValueError: If there are more than eight tasks.
+    """
+    L, names = _checked(errors, names)
+    T, most = len(names), len(LINE_COLORS)
+    if most < T:
+        raise ValueError(f"errors has {T} tasks: curves of more than {most} are not readable; use error_heat_map")
+    ax = use_axes(ax)
+    lines = []
+    for i in range(T):
+        color, learned = LINE_COLORS[i], i + 1
+        ax.plot(range(learned + 1), L[: learned + 1, i], ":", color=color, lw=1.1)
+        lines += ax.plot(range(learned, T + 1), L[learned:, i], "-o", color=color, lw=1.6, ms=4.5, markevery=[0])
+    ax.set(xlabel="tasks learned (0: the initial model)", ylabel=label, xlim=(-0.15, T + 0.15))
+    ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
+    ax.set_xticks(range(T + 1))
+    add_legend(ax, lines, [plain_label(name) for name in names], loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return ax
+
+
+def error_heat_map(
+    errors: npt.ArrayLike, names: Sequence[str] | None = None, *, label: str = "error", ax: Axes | None = None
+) -> Axes:
+    """Draw an error matrix as a heat map: a row per number of tasks learned, a column per task.
+
+    Args:
+        errors: The error matrix L (T+1, T), row 0 the initial model.
+        names: Names of the tasks (T,), shown for up to 40.
+        label: The quantity and its unit.
+        ax: The axes to draw on; a new figure if None.
+
+    Returns:
+        The axes, with a color bar beside them; a line separates the tasks learned (below it) from those to come.
+    """
+    L, names = _checked(errors, names)
+    T = len(names)
+    labels = [plain_label(name) for name in names]
+    side = min(max(3.0, 0.16 * T), 6.5)
+    ax = use_axes(ax, size=(side + 1.4, side + 0.5 + 0.07 * max(map(len, labels))))
+    image = ax.imshow(L, cmap="cividis", aspect="auto", interpolation="nearest")
+    ax.step(np.arange(T + 1) - 0.5, np.arange(1, T + 2) - 0.5, where="post", color="white", lw=1.2)
+    ax.set(xlim=(-0.5, T - 0.5), ylim=(T + 0.5, -0.5), xlabel="task, in the order of learning")
+    ax.set_ylabel("tasks learned (0: the initial model)")
+    ax.yaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
+    if T <= _NAMES_UP_TO:
+        ax.set_xticks(range(T), labels, rotation=90, fontsize="small")
+    ax.get_figure().colorbar(image, ax=ax, label=label)  # type: ignore[union-attr]
+    return ax
+
+
+def grid_curves(
+    coordinates: Mapping[str, npt.NDArray], values: Array, quantity: str, *, ax: Axes | None = None
+) -> Axes:
+    """Draw a quantity against that of p, n and sigma with the most values, a line for each combination of the others.
+
+    Args:
+        coordinates: p, n and sigma of every point (points,).
+        values: The quantity at every point (points,).
+        quantity: "forgetting" or "generalization".
+        ax: The axes to draw on; a new figure if None.
+
+    Returns:
+        The axes.
+    """
+    ax = use_axes(ax)
+    distinct = {name: len(np.unique(column)) for name, column in coordinates.items()}
+    x = max(distinct, key=lambda name: distinct[name])
+    others = [name for name in coordinates if name != x and distinct[name] > 1]
+    keys = np.column_stack([coordinates[name] for name in others]) if others else np.zeros((len(values), 1))
+    groups, member = np.unique(keys, axis=0, return_inverse=True)
+    lines = []
+    for k, color in enumerate(_line_colors(ax, groups, others)):
+        points = np.flatnonzero(member.ravel() == k)
+        points = points[np.argsort(coordinates[x][points], kind="stable")]
+        marks = {"marker": "o", "ms": 3} if len(points) <= 20 else {}
+        lines += ax.plot(coordinates[x][points], values[points], color=color, lw=1.4, **marks)
+    _scale(ax, coordinates[x], values)
+    ax.set(xlabel=_UNITS.get(x, x), ylabel=_LABELS[quantity])
+    if others and len(groups) <= len(LINE_COLORS):
+        texts = [", ".join(f"{n} = {format_number(v)}" for n, v in zip(others, g, strict=True)) for g in groups]
+        add_legend(ax, lines, texts)
+    return ax
+
+
+def _checked(errors: npt.ArrayLike, names: Sequence[str] | None) -> tuple[Array, Sequence[str]]:
+    L = np.asarray(errors, dtype=float)
+    if L.ndim != 2 or len(L) != L.shape[1] + 1:
+        raise ValueError(f"errors has shape {L.shape}: give (T+1, T), with the row of the initial model first")
+    names = [f"task {i + 1}" for i in range(L.shape[1])] if names is None else names
+    if len(names) != L.shape[1]:
+        raise ValueError(f"{len(names)} names for {L.shape[1]} tasks; give one per task")
+    return L, names
+
+
+def _line_colors(ax: Axes, groups: npt.NDArray, others: Sequence[str]) -> Sequence[Any]:
+    """Return a color per line; for more than eight, shades of a color map with a color bar."""
+    if len(groups) <= len(LINE_COLORS):
+        return LINE_COLORS[: len(groups)]
+    import matplotlib as mpl
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import Normalize
+
+    single = len(others) == 1
+    levels = groups[:, 0].astype(float) if single else np.arange(1.0, len(groups) + 1)
+    label = _UNITS.get(others[0], others[0]) if single else f"line, in increasing order of {', '.join(others)}"
+    shades = ScalarMappable(Normalize(levels.min(), levels.max()), mpl.colormaps["cividis"])
+    ax.get_figure().colorbar(shades, ax=ax, label=label)  # type: ignore[union-attr]
+    return list(shades.to_rgba(levels))
+
+
+def _scale(ax: Axes, x: npt.NDArray, values: Array) -> None:
+    """Use logarithmic axes where numbers span several orders of magnitude, as errors do near p = n."""
+    if x.min() > 0 and x.max() > 30 * x.min():
+        ax.set_xscale("log")
+    finite = np.abs(values[np.isfinite(values)])
+    if finite.size and finite.max() > 20 * (middle := float(np.median(finite))) > 0:
+        if np.nanmin(values) > 0:
+            ax.set_yscale("log")
+        else:
+            ax.set_yscale("symlog", linthresh=middle)

@@ -1,0 +1,92 @@
+"""Words about a linear problem: its numbers, the model that results speak of, and whether its tasks are learned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+import numpy.typing as npt
+
+from ebbing._tables import format_number
+from ebbing._validate import Array
+from ebbing.problem import Problem
+from ebbing.theory._rates import Rates
+
+HARDLY_LEARNED = 0.05
+"""Below this n/p, learning a task removes less than a twentieth of its error."""
+
+
+def describe(problem: Problem) -> str:
+    """Return the numbers of a problem in one line.
+
+    >>> describe(Problem.orthogonal(T=8, n=50, p=100, sigma=0.3))
+    '8 tasks, n=50, p=100, sigma=0.3: overparameterized, n/p = 0.5'
+    """
+    over = problem.n < problem.p
+    regime = "overparameterized" if over.all() else "underparameterized" if not over.any() else "both regimes"
+    ratio = f", n/p = {problem.n[0] / problem.p:.4g}" if over.all() and np.all(problem.n == problem.n[0]) else ""
+    missing = f", unmodeled={_range(problem.unmodeled)}" if problem.unmodeled.any() else ""
+    tasks = f"{problem.T} task{'s' * (problem.T > 1)}"
+    sizes = f"n={_range(problem.n)}, p={problem.p}, sigma={_range(problem.sigma)}{missing}"
+    return f"{tasks}, {sizes}: {regime}{ratio}"
+
+
+def describe_model(n: npt.ArrayLike, p: npt.ArrayLike) -> str:
+    """Return the model that every number speaks of, in one sentence.
+
+    >>> describe_model(n=500, p=100)
+    'Model: linear, isotropic Gaussian features, each task learned by least squares (n >= p).'
+    """
+    over = np.asarray(n) < np.asarray(p)
+    if over.all():
+        learned = "each task learned to interpolation (minimum norm)"
+    elif over.any():
+        learned = (
+            "tasks with n < p learned to interpolation (minimum norm), tasks with n >= p by least squares"
+        )  # fmt: skip
+    else:
+        learned = "each task learned by least squares (n >= p)"
+    return f"Model: linear, isotropic Gaussian features, {learned}."
+
+
+def learning_notes(problem: Problem, errors: Array, forgetting: float | None) -> tuple[str, ...]:
+    """Return a warning where the tasks are hardly learned, so that a small forgetting is not read as good memory.
+
+    E L[t-1, t] - E L[t, t] = (1 - r) E L[t-1, t] - noise is what learning task t gains: at most n/p of its error.
+
+    Args:
+        problem: The tasks in the order of learning.
+        errors: Their expected error matrix (T+1, T).
+        forgetting: E F_T, or None for a single task.
+
+    Returns:
+        No note, or one.
+    """
+    rates = Rates.of(problem)
+    ratio = problem.n / problem.p
+    hardly = ratio < HARDLY_LEARNED
+    if not hardly.any():
+        return ()
+    before, after = np.diagonal(errors), np.diagonal(errors[1:])  # (T,) L[t-1, t] and L[t, t]
+    gain = rates.replaced * before - rates.noise_error
+    which = (
+        "The tasks are hardly learned"
+        if hardly.all()
+        else f"{np.count_nonzero(hardly)} of the {problem.T} tasks are hardly learned"
+    )
+    text = (
+        f"{which}: n/p is {_range(ratio[hardly], '.3g')}, and learning one of them changes its error from "
+        f"{format_number(before[hardly].mean())} to {format_number(after[hardly].mean())} on average. "
+        "Where little is learned there is little to forget: a small F does not mean that knowledge is kept."
+    )
+    if forgetting is not None and hardly.all() and (gained := float(gain[:-1].mean())) > 0:
+        text += (
+            f" F is {format_number(100 * forgetting / gained, '.3g')}% of the error that learning a task removes "
+            f"({format_number(gained, '.3g')} on average)."
+        )
+    return (text,)
+
+
+def _range(values: Iterable[float], spec: str = ".6g") -> str:
+    low, high = min(values), max(values)
+    return f"{low:{spec}}" if low == high else f"{low:{spec}}..{high:{spec}}"

@@ -1,0 +1,94 @@
+"""`ebbing expect` as people and programs meet it."""
+
+import command_line
+import numpy as np
+import pytest
+from command_line import FLAGS, PROBLEM, parse
+
+from ebbing import Problem, expect
+from ebbing.theory import forward_transfer
+
+answer, run = command_line.answer, command_line.run  # fixtures
+
+
+def test_expect_table(answer):
+    text = answer("expect", *FLAGS)
+    e = expect(PROBLEM)
+    assert text.splitlines()[0] == "8 tasks, n=50, p=100, sigma=0.3: overparameterized, n/p = 0.5"
+    for number in (e.forgetting, e.generalization, *vars(e.terms).values()):
+        assert f"{number:.6g}" in text
+    for number in (e.forgetting_std, e.generalization_std, *e.errors[-1], *e.forgetting_matrix[-1]):
+        assert f"{number:.4g}" in text
+    assert text.count("\ntask ") == 9  # the header and eight tasks
+
+
+def test_expect_json(answer):
+    content = parse(answer("expect", *FLAGS, "--json"))
+    e = expect(PROBLEM)
+    assert content["schema"] == "ebbing.expect/1"
+    assert next(iter(content)) == "schema"
+    given = {"T": 8, "gram": np.eye(8).tolist(), "n": [50] * 8, "p": 100, "sigma": [0.3] * 8, "unmodeled": [0] * 8}
+    assert content["problem"] == content["problem"] | given | {"names": [f"task {i}" for i in range(1, 9)]}
+    assert content["forgetting"] == {"mean": e.forgetting, "std": e.forgetting_std}
+    assert content["generalization"] == {"mean": e.generalization, "std": e.generalization_std}
+    assert content["terms"] == vars(e.terms)
+    assert content["forgetting_curve"] == e.forgetting_curve.tolist()
+    assert content["errors"] == e.errors.tolist()
+    assert content["errors_std"] == e.errors_std.tolist()
+    transfer = forward_transfer(PROBLEM)
+    assert content["forward_transfer"] == {
+        name: getattr(transfer, name).tolist() for name in ("learned", "scratch", "difference")
+    }
+
+
+def test_expect_from_a_file_with_flags_on_top(answer, tmp_path):
+    (tmp_path / "problem.toml").write_text('p = 100\nn = 50\nsigma = 0.3\ncategories = "ABAB"\n')
+    problem = Problem.categories("ABAB", n=50, p=100, sigma=0.3)
+    from_file = parse(answer("expect", "problem.toml", "--json"))
+    assert from_file["forgetting"]["mean"] == expect(problem).forgetting
+    assert from_file["problem"]["names"] == ["A1", "B1", "A2", "B2"]
+    changed = parse(answer("expect", "problem.toml", "-p", "1e3", "-n", "5,6,7,8", "--sigma", "0", "--json"))
+    assert changed["problem"]["p"] == 1000
+    assert changed["problem"]["n"] == [5, 6, 7, 8]
+    assert changed["forgetting"]["mean"] == expect(problem.replace(p=1000, n=[5, 6, 7, 8], sigma=0)).forgetting
+
+
+GRAM = [[1.0, 0.5], [0.5, 2.0]]
+
+
+@pytest.mark.parametrize("command", ["expect", "simulate", "order"])
+def test_ground_truths_from_matrix_files(answer, tmp_path, command):
+    W = np.linalg.cholesky(np.array(GRAM))
+    (tmp_path / "vectors.csv").write_text("cats,{},{}\ndogs,{},{}\n".format(*W.ravel()))
+    np.save(tmp_path / "gram.npy", GRAM)
+    (tmp_path / "distances.json").write_text('{"distances": [[0, 1.5], [1.5, 0]], "names": ["cats", "dogs"]}')
+    sizes = ("-n", "50", "-p", "100", "--json")
+    for form, file in (("--vectors", "vectors.csv"), ("--gram", "gram.npy")):
+        problem = parse(answer(command, form, file, *sizes))["problem"]
+        assert np.allclose(problem["gram"], GRAM, rtol=1e-14)
+        assert problem["names"] == (["cats", "dogs"] if form == "--vectors" else ["task 1", "task 2"])
+    problem = parse(answer(command, "--distances", "distances.json", *sizes))["problem"]
+    assert problem["gaps"] == [[0, 2.25], [2.25, 0]]
+    assert problem["names"] == ["cats", "dogs"]
+
+
+def test_expect_infinite_variance_and_missing_features(answer):
+    content = parse(answer("expect", "--tasks", "identical:2", "-n", "50", "-p", "53", "--unmodeled", "0.5", "--json"))
+    assert content["forgetting"]["std"] == content["generalization"]["std"] == "inf"
+    assert content["errors_std"][1:] == [["inf", "inf"]] * 2
+    assert content["problem"]["unmodeled"] == [0.5, 0.5]
+
+
+def test_expect_one_task(answer):
+    content = parse(answer("expect", "--tasks", "orthogonal:1", "-n", "50", "-p", "100", "--json"))
+    assert content["forgetting"] is None
+    assert content["forgetting_curve"] == []
+    assert content["terms"]["F1"] is None
+    assert content["generalization"]["mean"] == 0.5
+    assert "forgetting F" not in answer("expect", "--tasks", "orthogonal:1", "-n", "50", "-p", "100")
+
+
+def test_expect_many_tasks_and_huge_p(answer):
+    text = answer("expect", "--tasks", "orthogonal:45", "-n", "50", "-p", str(2**53))
+    assert "... 5 more" in text
+    assert "task 45" in text

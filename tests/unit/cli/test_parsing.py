@@ -1,0 +1,93 @@
+"""Values of the command line: short forms of tasks, numbers with commas, whole numbers with exponents."""
+
+import pytest
+import typer
+
+from ebbing.cli.parsing import check_output_folder, parse_numbers, parse_objective, parse_tasks, parse_whole
+from ebbing.io import parse_problem
+
+
+@pytest.mark.parametrize(
+    ("text", "content"),
+    [
+        ("orthogonal:8", {"orthogonal": 8}),
+        ("identical:1", {"identical": 1}),
+        ("categories:ABAB", {"categories": "ABAB"}),
+        ("categories:A:B", {"categories": "A:B"}),
+        ("orthogonal:008", {"orthogonal": 8}),
+    ],
+)
+def test_tasks(text, content):
+    assert parse_tasks(text) == content
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", ":", "8", "orthogonal", "orthogonal:", "orthogonal:x", "orthogonal:-8", "orthogonal:8.0", "orthogonal:²"),
+        *("Orthogonal:8", "orthogonal 8", "categories", "categories:", "gram:8", "vectors:[[1]]", "file.toml"),
+    ],
+)
+def test_no_tasks(text):
+    with pytest.raises(ValueError, match=r"--tasks .*: give orthogonal:8, identical:8 or categories:ABAB; .* TOML"):
+        parse_tasks(text)
+
+
+def test_no_task_at_all_is_left_to_the_problem():
+    with pytest.raises(ValueError, match="T=0: give a whole number"):
+        parse_problem({"p": 100, "n": 50} | parse_tasks("orthogonal:0"))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("50", 50.0),
+        ("5e1", 50.0),
+        (" 50 ", 50.0),
+        ("-1", -1.0),
+        ("50,60", [50.0, 60.0]),
+        ("50, 60", [50.0, 60.0]),
+        ("0.1,0.2,0.3", [0.1, 0.2, 0.3]),
+    ],
+)
+def test_numbers(text, value):
+    assert parse_numbers("n", text) == value
+
+
+@pytest.mark.parametrize("text", ["", ",", "50,", ",50", "x", "50;60", "50 60", "[50]", "0x10", "1/2", "50%"])
+def test_no_numbers(text):
+    with pytest.raises(ValueError, match=r"n=.*: give a number, or one per task separated by commas"):
+        parse_numbers("n", text)
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999"])
+def test_infinite_numbers_are_left_to_the_problem(text):
+    with pytest.raises(ValueError, match=r"n = .*finite"):
+        parse_problem({"p": 100, "n": parse_numbers("n", text), "orthogonal": 2})
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("0", 0), ("-1", -1), ("1e3", 1000), ("1000.0", 1000), (str(2**70), 2**70), (7, 7), ("1e300", int(1e300))],
+)
+def test_whole_numbers(text, value):
+    assert parse_whole(text) == value
+
+
+@pytest.mark.parametrize("text", ["", "many", "1.5", "1e-3", "inf", "nan", "1e999", "1,2"])
+def test_no_whole_numbers(text):
+    with pytest.raises(typer.BadParameter, match="is not a whole number; write 1000 or 1e3"):
+        parse_whole(text)
+
+
+@pytest.mark.parametrize("text", ["fun", "1.5", "-0.1", "nan", ""])
+def test_no_objective(text):
+    with pytest.raises(ValueError, match="give forgetting, generalization, or a weight of forgetting from 0 to 1"):
+        parse_objective(text)
+
+
+def test_output_folders_may_be_new_but_not_files(tmp_path):
+    (tmp_path / "file").write_text("")
+    assert check_output_folder(tmp_path / "new") == tmp_path / "new"
+    with pytest.raises(ValueError, match=r"--out .*file: this is a file; name a folder"):
+        check_output_folder(tmp_path / "file")

@@ -1,0 +1,115 @@
+"""What `ebbing reproduce` leaves in its folder: verdicts of a target stand beside those of targets run before."""
+
+import io
+import json
+from contextlib import contextmanager
+
+import pytest
+from rich.console import Console
+
+from ebbing.cli._verdicts_table import print_verdicts
+from ebbing.paper import reproduction
+from ebbing.paper._output import Verdict, verdict_markdown
+from ebbing.paper.reproduction import Options, reproduce
+from ebbing.runs import Resources
+
+
+@contextmanager
+def silent(name):
+    yield lambda fraction: None
+
+
+@pytest.fixture
+def targets(monkeypatch):
+    """Three targets, of which the last runs on request only; each run gives another result."""
+    runs = dict.fromkeys(("first", "second", "extra"), 0)
+
+    def target(name):
+        def run(folder, progress, options):
+            runs[name] += 1
+            return [Verdict(f"claim of {name}", "somewhere", options.scale, f"run {runs[name]}", True)]
+
+        return run
+
+    monkeypatch.setattr(reproduction, "TARGETS", {name: target(name) for name in runs})
+    monkeypatch.setattr(reproduction, "ON_REQUEST", ("extra",))
+    return runs
+
+
+def recorded(folder):
+    entries = json.loads((folder / "verdicts.json").read_text())["verdicts"]
+    return [(entry["target"], entry["result"]) for entry in entries]
+
+
+def test_no_target_runs_all_but_those_on_request(targets, tmp_path):
+    found = reproduce([], tmp_path, silent)
+    assert [verdict.claim for verdict in found] == ["claim of first", "claim of second"]
+    assert recorded(tmp_path) == [("first", "run 1"), ("second", "run 1")]
+
+
+def test_target_keeps_the_verdicts_of_the_others(targets, tmp_path):
+    reproduce(["second"], tmp_path, silent)
+    reproduce(["first", "extra"], tmp_path, silent)
+    found = reproduce(["first"], tmp_path, silent)
+    assert [verdict.result for verdict in found] == ["run 2"]
+    assert recorded(tmp_path) == [("first", "run 2"), ("second", "run 1"), ("extra", "run 1")]
+    text = (tmp_path / "verdicts.md").read_text()
+    assert [name in text for name in ("claim of first", "claim of second", "claim of extra")] == [True] * 3
+    assert "run 2" in text
+
+
+def test_finished_target_is_recorded_before_the_next(targets, tmp_path, monkeypatch):
+    def broken(folder, progress, options):
+        raise RuntimeError("something broke")
+
+    monkeypatch.setitem(reproduction.TARGETS, "second", broken)
+    with pytest.raises(RuntimeError, match="something broke"):
+        reproduce([], tmp_path, silent)
+    assert recorded(tmp_path) == [("first", "run 1")]
+
+
+@pytest.mark.parametrize("damage", ["", "{", "[]", '{"verdicts": [{"claim": "no target"}]}', '{"verdicts": 3}'])
+def test_damaged_verdicts_are_written_again(targets, tmp_path, damage):
+    (tmp_path / "verdicts.json").write_text(damage)
+    reproduce(["second"], tmp_path, silent)
+    assert recorded(tmp_path) == [("second", "run 1")]
+
+
+def test_unknown_target_raises_an_error_before_any_run(targets, tmp_path):
+    with pytest.raises(ValueError, match="targets: nothing is called third; give some of first, second, extra"):
+        reproduce(["first", "third"], tmp_path / "folder", silent)
+    assert set(targets.values()) == {0}
+    assert not (tmp_path / "folder").exists()
+
+
+@pytest.mark.parametrize(
+    ("settings", "complaint"),
+    [({"scale": "huge"}, "scale='huge'"), ({"seeds": 0}, "seeds=0"), ({"workers": -1}, "workers=-1")],
+)
+def test_options_raise_an_error_for_bad_values(settings, complaint):
+    with pytest.raises(ValueError, match=complaint):
+        Options(**settings)
+
+
+@pytest.mark.parametrize("targets", [[], ["fig1"], ["table1", "fig2"]])
+def test_stored_raises_an_error_for_other_targets(tmp_path, targets):
+    with pytest.raises(ValueError, match="stored: only table1 and ablations"):
+        reproduce(targets, tmp_path, silent, Options(stored=True))
+
+
+def test_options_give_the_resources():
+    options = Options(workers=3, cluster="tcp://somewhere:1", device="cuda")
+    assert options.resources == Resources(workers=3, cluster="tcp://somewhere:1", device="cuda")
+
+
+def test_undecided_verdict_neither_holds_nor_fails(tmp_path):
+    verdicts = [Verdict("claim", "source", "procedure", "result", holds) for holds in (True, False, None)]
+    assert [line.split(" | ")[-1] for line in verdict_markdown(verdicts).splitlines()[2:]] == [
+        "holds |",
+        "**does not hold** |",
+        "undecided |",
+    ]
+    text = io.StringIO()
+    print_verdicts(verdicts, tmp_path, Console(width=200, file=text))
+    assert [line.split()[0] for line in text.getvalue().splitlines()[::2][:3]] == ["holds", "FAILS", "open"]
+    assert "1 of 3 claims hold, 1 open (what was run does not decide)." in text.getvalue()

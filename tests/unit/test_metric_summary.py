@@ -1,0 +1,60 @@
+"""Summaries of metrics as text and frames."""
+
+import re
+
+import numpy as np
+import pytest
+
+from ebbing import metrics
+
+ACCURACY = [[10, 20, 30], [60, 25, 30], [80, 70, 40], [70, 90, 50]]
+
+
+def test_summary_line_by_line():
+    lines = metrics.summary(ACCURACY, kind="accuracy").summary().split("\n")
+    assert lines[0] == "3 tasks, accuracies; results in the unit of the matrix"
+    assert lines[2] == "metric                       value  definition, or why there is no value"
+    assert lines[3] == "forgetting                     -15  F_T = mean_{i<T} (L[T,i] - L[i,i]), Lin et al. 2023"
+    text = "\n".join(lines)
+    assert "generalization_error             -  is a mean of errors; the matrix holds accuracies" in text
+    assert "remembering                      -  needs fractions in [0, 1], got 10: divide percentages by 100" in text
+    assert "forgetting_curve, F_2 to F_3: -20  -15" in text
+    assert "Positive forgetting and negative backward transfer mean that old tasks got worse." in text
+
+
+def test_summary_of_several_matrices_shows_mean_and_error():
+    matrices = np.array([[[0.1, 0.3], [0.2, 0.1]], [[0.1, 0.3], [0.2, 0.2]]])
+    found = metrics.summary(matrices, kind="error")
+    text = found.summary()
+    assert "generalization_error        0.175 ± 0.025" in text
+    assert "Values are means over the matrices ± their standard errors." in text
+    assert "standard errors" not in metrics.summary(matrices[0], kind="error").summary()
+
+
+def test_summary_shows_no_negative_zero():
+    text = metrics.summary([[0.5, 0.5], [0.5, 0.5], [0.5, 0.5]], kind="error").summary()
+    assert not re.search(r"-0(?![.\d])", text)
+
+
+def test_summary_of_one_task():
+    text = metrics.summary([[0.25]], kind="error").summary()
+    assert text.startswith("1 task, errors")
+    assert "generalization_error         0.25" in text
+
+
+def test_frame_has_a_row_per_value():
+    found = metrics.summary(ACCURACY, kind="accuracy")
+    frame = found.to_frame().set_index("metric")
+    assert frame.loc["forgetting", "value"] == -15
+    assert frame.loc["forgetting_curve", ["step", "value"]].to_numpy().tolist() == [[2, -20], [3, -15]]
+    assert np.isnan(frame.loc["remembering", "value"])
+    assert frame.loc["remembering", "reason"] == found.reasons["remembering"]
+    assert frame.loc["forgetting", "reason"] == ""
+
+
+def test_frame_of_several_matrices():
+    matrices = np.random.default_rng(0).uniform(size=(4, 3, 2, 2))
+    frame = metrics.summary(matrices, kind="error").to_frame()
+    found = frame[frame["metric"] == "forgetting"]
+    assert found["matrix"].tolist() == list(range(12))
+    assert found["value"].tolist() == pytest.approx(metrics.forgetting(matrices, kind="error").ravel().tolist())
