@@ -80,10 +80,10 @@ class MetricSummary(Tabular):
         Returns:
             The axes.
         """
-        from ebbing.plot.metrics import metric_bars
+        from ebbing.plot.metrics import plot_metrics
 
         shown = {name: v for name, v in self.values.items() if v is not None and name != "forgetting_curve"}
-        return metric_bars(shown, self.kind, ax=ax)
+        return plot_metrics(shown, self.kind, ax=ax)
 
     def _tables(self) -> Sequence[Table]:
         nouns = {"error": "errors", "accuracy": "accuracies"}

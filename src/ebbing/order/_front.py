@@ -77,9 +77,9 @@ class Front(Tabular):
         Returns:
             The axes.
         """
-        from ebbing.plot.order import order_front
+        from ebbing.plot.order import plot_order_front
 
-        return order_front(self, ax=ax)
+        return plot_order_front(self, ax=ax)
 
     def _names(self, point: FrontPoint) -> tuple[str, ...]:
         return tuple(self.problem.names[i] for i in point.order)

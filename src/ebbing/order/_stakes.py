@@ -172,9 +172,9 @@ class Stakes(Tabular):
         Returns:
             The axes.
         """
-        from ebbing.plot.order import order_stakes
+        from ebbing.plot.order import plot_order_stakes
 
-        return order_stakes(self, ax=ax)
+        return plot_order_stakes(self, ax=ax)
 
     def _both(self, order: Sequence[int]) -> tuple[float, float]:
         """Return E F_T (NaN for a single task) and E G_T."""

@@ -120,9 +120,9 @@ class Plan(Tabular):
         Returns:
             The axes.
         """
-        from ebbing.plot.order import task_distances
+        from ebbing.plot.order import plot_task_distances
 
-        return task_distances(self.reordered, ax=ax)
+        return plot_task_distances(self.reordered, ax=ax)
 
     def _tables(self) -> Sequence[Table]:
         e = expect(self.reordered)

@@ -16,3 +16,32 @@ module                                      what it draws
 `sensitivity`                               Figure 2 under other settings (`ebbing.paper.sensitivity`)
 ==========================================  ===========================================================================
 """
+
+from importlib import import_module
+
+_HOME = {
+    "plot_error_curves": "errors",
+    "plot_error_heat_map": "errors",
+    "plot_error_matrix": "errors",
+    "plot_expectation_grid": "errors",
+    "plot_fig1": "fig1",
+    "plot_fig2": "fig2",
+    "plot_method_comparison": "method_comparison",
+    "plot_metrics": "metrics",
+    "plot_order_comparison": "order",
+    "plot_order_front": "order",
+    "plot_order_stakes": "order",
+    "plot_rule_comparison": "rule_comparison",
+    "plot_sample_histogram": "samples",
+    "plot_sensitivity": "sensitivity",
+    "plot_task_distances": "order",
+}
+"""The module of every public function. Each is imported on first use, as some load PyTorch or numba."""
+
+__all__ = list(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> object:
+    if name in _HOME:
+        return getattr(import_module(f"ebbing.plot.{_HOME[name]}"), name)
+    raise AttributeError(f"module 'ebbing.plot' has no attribute {name!r}")

@@ -20,7 +20,7 @@ _NAMES_UP_TO = 40
 _UNITS = {"p": "parameters p", "n": "samples per task n", "sigma": "label noise σ"}
 
 
-def error_matrix(
+def plot_error_matrix(
     errors: npt.ArrayLike, names: Sequence[str] | None = None, *, label: str = "error", ax: Axes | None = None
 ) -> Axes:
     """Draw an error matrix: as curves for up to eight tasks, as a heat map for more.
@@ -34,11 +34,11 @@ def error_matrix(
     Returns:
         The axes.
     """
-    draw = error_curves if np.shape(errors)[-1] <= len(LINE_COLORS) else error_heat_map
+    draw = plot_error_curves if np.shape(errors)[-1] <= len(LINE_COLORS) else plot_error_heat_map
     return draw(errors, names, label=label, ax=ax)
 
 
-def error_curves(
+def plot_error_curves(
     errors: npt.ArrayLike, names: Sequence[str] | None = None, *, label: str = "error", ax: Axes | None = None
 ) -> Axes:
     """Draw the error on each task against the number of tasks learned.
@@ -61,7 +61,7 @@ def error_curves(
     L, names = _checked(errors, names)
     T, most = len(names), len(LINE_COLORS)
     if most < T:
-        raise ValueError(f"errors has {T} tasks: curves of more than {most} are not readable; use error_heat_map")
+        raise ValueError(f"errors has {T} tasks: curves of more than {most} are not readable; use plot_error_heat_map")
     ax = use_axes(ax)
     lines = []
     for i in range(T):
@@ -75,7 +75,7 @@ def error_curves(
     return ax
 
 
-def error_heat_map(
+def plot_error_heat_map(
     errors: npt.ArrayLike, names: Sequence[str] | None = None, *, label: str = "error", ax: Axes | None = None
 ) -> Axes:
     """Draw an error matrix as a heat map: a row per number of tasks learned, a column per task.
@@ -105,7 +105,7 @@ def error_heat_map(
     return ax
 
 
-def grid_curves(
+def plot_expectation_grid(
     coordinates: Mapping[str, npt.NDArray], values: Array, quantity: str, *, ax: Axes | None = None
 ) -> Axes:
     """Draw a quantity against that of p, n and sigma with the most values, a line for each combination of the others.

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _LEVELS = ("generalization_error", "average_accuracy", "remembering", "lower_triangle_mean", "upper_triangle_mean")
 
 
-def metric_bars(metrics: Mapping[str, Array], kind: str, *, ax: Axes | None = None) -> Axes:
+def plot_metrics(metrics: Mapping[str, Array], kind: str, *, ax: Axes | None = None) -> Axes:
     """Draw a horizontal bar for each metric: its value, or the mean over matrices with a dot for each.
 
     Args:

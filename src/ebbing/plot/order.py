@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _NAMES_UP_TO = 40
 
 
-def task_distances(problem: Problem, *, ax: Axes | None = None) -> Axes:
+def plot_task_distances(problem: Problem, *, ax: Axes | None = None) -> Axes:
     """Draw the distances |w*_i - w*_j| between tasks as a heat map, in their order.
 
     In an order that forgets little, neighbors are far apart: dark next to the diagonal.
@@ -45,7 +45,7 @@ def task_distances(problem: Problem, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def order_comparison(plan: Plan) -> Figure:
+def plot_order_comparison(plan: Plan) -> Figure:
     """Draw the distances between tasks twice: in the order given and in the recommended one.
 
     Args:
@@ -69,7 +69,7 @@ def order_comparison(plan: Plan) -> Figure:
     return figure
 
 
-def order_stakes(stakes: Stakes, *, ax: Axes | None = None) -> Axes:
+def plot_order_stakes(stakes: Stakes, *, ax: Axes | None = None) -> Axes:
     """Draw the distribution of random orders, with the recommended, the given and the worst order.
 
     Args:
@@ -97,7 +97,7 @@ def order_stakes(stakes: Stakes, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def order_front(front: Front, *, ax: Axes | None = None) -> Axes:
+def plot_order_front(front: Front, *, ax: Axes | None = None) -> Axes:
     """Draw the front: generalization error against forgetting, with the corners numbered as in the table.
 
     Args:
@@ -147,14 +147,14 @@ def picture_format(path: Path) -> str:
 
 
 def save(plan: Plan, path: Path) -> None:
-    """Write `order_comparison` to a file.
+    """Write `plot_order_comparison` to a file.
 
     Args:
         plan: The order.
         path: The file; the ending of its name gives the format.
     """
     buffer = io.BytesIO()
-    order_comparison(plan).savefig(buffer, format=picture_format(path), dpi=200)
+    plot_order_comparison(plan).savefig(buffer, format=picture_format(path), dpi=200)
     write_atomic(path, buffer.getvalue())
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _LABELS = {"forgetting": "forgetting $F_T$", "generalization": "generalization error $G_T$"}
 
 
-def sample_histogram(
+def plot_sample_histogram(
     values: Array, quantity: str, *, expected: float | None = None, std: float | None = None, ax: Axes | None = None
 ) -> Axes:
     """Draw how a quantity varies over independent runs, with its mean, and theory's mean and standard deviation.

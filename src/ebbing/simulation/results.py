@@ -163,7 +163,7 @@ def _comparison(result: Simulation | SimulatedMetrics) -> Sequence[Table]:
 
 
 def _plot(result: Simulation | SimulatedMetrics, ax: Axes | None, quantity: Quantity) -> Axes:
-    from ebbing.plot.samples import sample_histogram
+    from ebbing.plot.samples import plot_sample_histogram
 
     if quantity not in ("forgetting", "generalization"):
         raise ValueError(f"quantity={quantity!r}: give 'forgetting' or 'generalization'")
@@ -171,4 +171,4 @@ def _plot(result: Simulation | SimulatedMetrics, ax: Axes | None, quantity: Quan
         check_two_tasks(result.problem)
     theory = expectation_if_finite(result.problem)
     mean, std = (getattr(theory, quantity), getattr(theory, f"{quantity}_std")) if theory else (None, None)
-    return sample_histogram(getattr(result, quantity), quantity, expected=mean, std=std, ax=ax)
+    return plot_sample_histogram(getattr(result, quantity), quantity, expected=mean, std=std, ax=ax)

@@ -126,9 +126,9 @@ class Expectation(Tabular):
         Returns:
             The axes.
         """
-        from ebbing.plot.errors import error_matrix
+        from ebbing.plot.errors import plot_error_matrix
 
-        return error_matrix(self.errors, self.problem.names, label="expected error", ax=ax)
+        return plot_error_matrix(self.errors, self.problem.names, label="expected error", ax=ax)
 
     def _tables(self) -> Sequence[Table]:
         T, terms = self.problem.T, self.terms

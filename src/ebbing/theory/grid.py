@@ -106,13 +106,13 @@ class ExpectationGrid(Tabular):
         Raises:
             ValueError: If the quantity has another name, or the forgetting of a single task is asked for.
         """
-        from ebbing.plot.errors import grid_curves
+        from ebbing.plot.errors import plot_expectation_grid
 
         if quantity not in ("forgetting", "generalization"):
             raise ValueError(f"quantity={quantity!r}: give 'forgetting' or 'generalization'")
         if quantity == "forgetting":
             check_two_tasks(self.problem)
-        return grid_curves(self._coordinates(), getattr(self, quantity).ravel(), quantity, ax=ax)
+        return plot_expectation_grid(self._coordinates(), getattr(self, quantity).ravel(), quantity, ax=ax)
 
     def _coordinates(self) -> dict[str, npt.NDArray]:
         """Return p, n and sigma of every point (points,), one column per task where tasks differ."""

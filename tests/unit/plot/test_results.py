@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 
 from ebbing import metrics
 from ebbing.order import best_order, front, stakes
-from ebbing.plot.errors import error_curves, error_heat_map
-from ebbing.plot.order import order_comparison
+from ebbing.plot.errors import plot_error_curves, plot_error_heat_map
+from ebbing.plot.order import plot_order_comparison
 from ebbing.problem import Problem
 from ebbing.simulation import simulate, simulate_metrics
 from ebbing.theory import expect, expect_grid
@@ -83,20 +83,20 @@ def test_names_of_users_are_shown_as_they_are():
     ax = expect(PROBLEM.replace(names=names)).plot()
     assert legend(ax) == ["_hidden", r"\$x_", r"a\x1bb", "a name of more than twe…", "b"]
     ax.figure.canvas.draw()  # "$x_" would not parse as mathematics
-    order_comparison(best_order(PROBLEM.replace(names=names))).canvas.draw()
+    plot_order_comparison(best_order(PROBLEM.replace(names=names))).canvas.draw()
 
 
 @pytest.mark.parametrize("shape", [(5, 5), (6,), (2, 6, 5)])
 def test_error_matrices_of_another_shape_raise(shape):
     with pytest.raises(ValueError, match=r"give \(T\+1, T\)"):
-        error_heat_map(np.zeros(shape))
+        plot_error_heat_map(np.zeros(shape))
 
 
 def test_error_curves_raise_what_cannot_be_read():
-    with pytest.raises(ValueError, match="use error_heat_map"):
-        error_curves(np.zeros((10, 9)))
+    with pytest.raises(ValueError, match="use plot_error_heat_map"):
+        plot_error_curves(np.zeros((10, 9)))
     with pytest.raises(ValueError, match="2 names for 3 tasks"):
-        error_curves(np.zeros((4, 3)), ["a", "b"])
+        plot_error_curves(np.zeros((4, 3)), ["a", "b"])
 
 
 @pytest.mark.parametrize("quantity", ["forgetting", "generalization"])
@@ -192,7 +192,7 @@ def test_plan_draws_distances_in_its_order():
 
 def test_comparison_has_both_orders():
     plan = best_order(UNEQUAL)
-    panels: Any = order_comparison(plan).axes
+    panels: Any = plot_order_comparison(plan).axes
     left, right, _ = panels
     assert left.get_title(loc="left").startswith("as given\nF = ")
     assert right.get_title(loc="left").startswith(f"recommended\nF = {plan.value:.4g}")
