@@ -41,6 +41,9 @@ def reproduce(
     stored: Annotated[
         bool, typer.Option("--stored", help="table1, ablations: report what has been trained, and train nothing.")
     ] = False,
+    from_records: Annotated[
+        bool, typer.Option("--from-records", help="Networks: make everything from the recorded runs in FOLDER/records.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Reproduce the paper's figures, tables and claims.
@@ -55,14 +58,22 @@ def reproduce(
     from ebbing.io.schema import reproduction_json, to_json
     from ebbing.paper import reproduction
 
-    options = reproduction.Options(scale, seeds, workers, cluster, device, stored)  # type: ignore[arg-type]  (checked there)
+    options = reproduction.Options(
+        scale,  # type: ignore[arg-type]  (checked there)
+        seeds,
+        workers,
+        cluster,
+        device,
+        stored,
+        from_records,
+    )
     with resumable():
         verdicts = reproduction.reproduce(targets or [], out, progress_bar, options)
     if as_json:
         print(to_json("reproduce", reproduction_json(out, verdicts)))
         return
     print_verdicts(verdicts, out, console())
-    if scale == "quick" and set(targets or reproduction.NETWORKS) & reproduction.NETWORKS:
+    if scale == "quick" and not from_records and set(targets or reproduction.NETWORKS) & reproduction.NETWORKS:
         note(
             "Networks were trained on a small scale, in minutes; --scale paper trains as the paper does, in hours.",
             console(),

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 from ebbing._files import write_atomic
 from ebbing._validate import check_count
 from ebbing.paper._output import Verdict, verdict_markdown, write_json
+from ebbing.paper.records import read_records
 
 if TYPE_CHECKING:
     from ebbing.paper.method_comparison import Study
@@ -40,6 +41,7 @@ class Options:
         cluster: The address of a Dask scheduler to train on instead.
         device: The device of PyTorch: "cpu" or "cuda".
         stored: Whether Table 1 and the ablations report what has been trained so far, and train nothing.
+        from_records: Whether to make figures, tables and verdicts from the records in the folder, and train nothing.
     """
 
     scale: Literal["quick", "paper"] = "quick"
@@ -48,6 +50,7 @@ class Options:
     cluster: str | None = None
     device: str = "cpu"
     stored: bool = False
+    from_records: bool = False
 
     def __post_init__(self) -> None:
         if self.scale not in ("quick", "paper"):
@@ -104,25 +107,31 @@ def _rules(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
 
 def _fig2(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     from ebbing.learn import Sgd
-    from ebbing.paper import fig2, fig2_verdicts
+    from ebbing.paper import fig2, fig2_verdicts, recorded_results
     from ebbing.plot.fig2 import save_fig2
     from ebbing.runs import Store
 
-    config = fig2.Config(seeds=options.seeds or 3)
-    if options.scale == "quick":
-        config = fig2.Config(seeds=options.seeds or 2, method=Sgd(epochs=150))
-    result = fig2.run(config, Store(folder / "runs"), progress=progress, resources=options.resources)
+    if options.from_records:
+        result = recorded_results.fig2_result(read_records(folder, "fig2"))
+    else:
+        config = fig2.Config(seeds=options.seeds or 3)
+        if options.scale == "quick":
+            config = fig2.Config(seeds=options.seeds or 2, method=Sgd(epochs=150))
+        result = fig2.run(config, Store(folder / "runs"), progress=progress, resources=options.resources)
     fig2.save(result, folder)
     save_fig2(result, folder)
     return fig2_verdicts.verdicts(result)
 
 
 def _sensitivity(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
-    from ebbing.paper import sensitivity
+    from ebbing.paper import recorded_results, sensitivity
     from ebbing.runs import Store
 
-    config = sensitivity.Config(seeds=options.seeds or 3)
-    result = sensitivity.run(config, Store(folder / "runs"), progress=progress, resources=options.resources)
+    if options.from_records:
+        result = recorded_results.sensitivity_result(read_records(folder, "sensitivity"))
+    else:
+        config = sensitivity.Config(seeds=options.seeds or 3)
+        result = sensitivity.run(config, Store(folder / "runs"), progress=progress, resources=options.resources)
     sensitivity.save(result, folder)
     return result.verdicts()
 
@@ -130,27 +139,37 @@ def _sensitivity(folder: Path, progress: Progress, options: Options) -> list[Ver
 def _table1(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     from ebbing.paper import table1
 
-    study = table1.TABLE1 if options.scale == "paper" else table1.TABLE1_QUICK
+    paper_scale = options.scale == "paper" or options.from_records
+    study = table1.TABLE1 if paper_scale else table1.TABLE1_QUICK
     return _compare_methods(study, folder, progress, options)
 
 
 def _ablations(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     from ebbing.paper import ablations
 
-    study = ablations.ABLATIONS if options.scale == "paper" else ablations.ABLATIONS_QUICK
+    paper_scale = options.scale == "paper" or options.from_records
+    study = ablations.ABLATIONS if paper_scale else ablations.ABLATIONS_QUICK
     _compare_methods(study, folder, progress, options)
     return []  # ablations make no claims; the differences are in the table
 
 
 def _compare_methods(study: Study, folder: Path, progress: Progress, options: Options) -> list[Verdict]:
-    from ebbing.paper import method_comparison, method_report
+    from ebbing.paper import method_comparison, method_report, recorded_results
     from ebbing.plot.method_comparison import save_method_comparison
     from ebbing.runs import Store
 
-    study, store = study.with_seeds(options.seeds), Store(folder / "runs")
-    result = method_comparison.run(
-        study, store, progress=progress, stored_only=options.stored, resources=options.resources
-    )
+    if options.from_records:
+        result = recorded_results.comparison_result(study, read_records(folder, study.name))
+    else:
+        study, store = study.with_seeds(options.seeds), Store(folder / "runs")
+        result = method_comparison.run(
+            study, store, progress=progress, stored_only=options.stored, resources=options.resources
+        )
+        if options.stored and not any(run.finished for runs in result.runs.values() for run in runs):
+            raise ValueError(
+                f"stored: {folder / 'runs'} has no finished run of {study.name}, and an empty table would replace the "
+                "one in the folder; train first, or give --from-records"
+            )
     method_report.save(result, folder)
     save_method_comparison(result, folder)
     return method_report.verdicts(result)
@@ -171,6 +190,9 @@ TARGETS: dict[str, Callable[[Path, Progress, Options], list[Verdict]]] = {
 NETWORKS = {"fig2", "table1", "ablations"}
 """The targets that train networks, on a small scale unless `Options.scale` is "paper"."""
 
+RECORDED = ("fig2", "table1", "sensitivity", "ablations")
+"""The targets that can be made from records."""
+
 ON_REQUEST = ("sensitivity", "ablations")
 """The targets that run only when named: they take long, and the paper does not have them."""
 
@@ -184,7 +206,8 @@ def reproduce(
     """Run targets and record their verdicts.
 
     Args:
-        targets: Names in `TARGETS`; an empty sequence runs all but those in `ON_REQUEST`.
+        targets: Names in `TARGETS`; an empty sequence runs all but those in `ON_REQUEST`, or all of `RECORDED` if
+            `options.from_records` is set.
         folder: Where figures, data and verdicts are written. Verdicts of targets that ran before stay.
         progress: A context manager that opens a progress bar with a name.
         options: The options of the targets that train networks.
@@ -193,13 +216,19 @@ def reproduce(
         The verdicts of the targets that ran.
 
     Raises:
-        ValueError: If a target is unknown, or if `options.stored` is set for a target that cannot report stored runs.
+        ValueError: If a target is unknown, or if an option does not go with it.
     """
     unknown = sorted(set(targets) - set(TARGETS))
     if unknown:
         raise ValueError(f"targets: nothing is called {', '.join(unknown)}; give some of {', '.join(TARGETS)}")
     if options.stored and not (targets and set(targets) <= {"table1", "ablations"}):
         raise ValueError("stored: only table1 and ablations report stored runs; name one of them or both")
+    if options.from_records and (others := sorted(set(targets) - set(RECORDED))):
+        raise ValueError(
+            f"from_records: {', '.join(others)} is computed, not recorded; records are of {', '.join(RECORDED)}"
+        )
+    if options.from_records and not targets:
+        targets = RECORDED
     folder.mkdir(parents=True, exist_ok=True)
     verdicts: list[Verdict] = []
     for name in targets or [name for name in TARGETS if name not in ON_REQUEST]:

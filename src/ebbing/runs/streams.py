@@ -40,7 +40,7 @@ class StreamRun:
     tasks: tuple[str, ...]
     accuracies: Array
     num_trained: int
-    state_sizes: tuple[int | None, ...] = ()
+    state_sizes: tuple[float | None, ...] = ()
     learner: bytes | None = None
 
     @property
