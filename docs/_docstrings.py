@@ -34,6 +34,7 @@ PACKAGES = (
 
 _SECTION = re.compile(r"(Args|Attributes|Example|Examples|Note|Notes|Raises|Returns|See Also|Warns|Yields):\s*$")
 _ARRAY = re.compile(r"(?:~?numpy\.)?ndarray\[tuple\[[^\]]*\], (?:~?numpy\.)?dtype\[[^\]]*\]\]")
+_ARRAY_LIKE = re.compile(r"[\w.~]*_Buffer \| .*?complex \| bytes \| str\]")  # what numpy.typing.ArrayLike expands to
 _LIST_ITEM = re.compile(r"\s*([-*]|\d+\.) ")
 
 
@@ -167,8 +168,11 @@ def simplify_signature(app: Any, what: str, name: str, *arguments: Any) -> tuple
     signature, returns = arguments[-2:]
     if not signature:
         return None
-    short = _ARRAY.sub("ndarray", signature.replace("<factory>", "..."))
-    return short, _ARRAY.sub("ndarray", returns) if returns else returns
+    return _shorten(signature.replace("<factory>", "...")), _shorten(returns) if returns else returns
+
+
+def _shorten(types: str) -> str:
+    return _ARRAY_LIKE.sub("ArrayLike", _ARRAY.sub("ndarray", types))
 
 
 def resolve_public_name(app: Any, env: Any, node: Any, contnode: Any) -> Any:

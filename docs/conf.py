@@ -106,7 +106,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"ebbing\.(.+\.)?_.+"),  # private modules have no page
     (
         "py:class",
-        r"Array|Axes|Figure|Path|AuthorsDeviation|Quantity|StartFrom",
+        r"Array|ArrayLike|Axes|Figure|Path|AuthorsDeviation|Quantity|StartFrom",
     ),  # types that are imported for type checkers only, and aliases
 ]
 
