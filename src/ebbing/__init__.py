@@ -42,7 +42,7 @@ from ebbing.simulation import MeanEstimate, simulate, simulate_metrics, simulate
 from ebbing.theory import expect, expect_grid
 
 if TYPE_CHECKING:
-    from ebbing import data, io, learn, order, runs
+    from ebbing import data, io, learn, order, plot, runs
     from ebbing.io.problems import read_problem
     from ebbing.order import best_order, front, stakes, worst_order
 
@@ -60,6 +60,7 @@ __all__ = [
     "learn",
     "metrics",
     "order",
+    "plot",
     "read_matrix",
     "read_problem",
     "runs",
@@ -71,7 +72,7 @@ __all__ = [
     "worst_order",
 ]
 
-_MODULES = ("data", "learn", "order", "runs")
+_MODULES = ("data", "learn", "order", "plot", "runs")
 _LAZY = {
     "best_order": "ebbing.order",
     "front": "ebbing.order",

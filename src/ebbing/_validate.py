@@ -281,3 +281,14 @@ def square_entries(name: str, array: Array) -> Array:
         The squares, none of which is too large.
     """
     return check_square_magnitude(name, array) ** 2
+
+
+def check_seconds(seconds: float) -> float:
+    """Return a time limit, if it is positive; infinity is allowed.
+
+    >>> check_seconds(0.5)
+    0.5
+    """
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float | np.number) or not seconds > 0:
+        raise ValueError(f"seconds={seconds!r}: give a positive number of seconds")
+    return float(seconds)

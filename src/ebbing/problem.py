@@ -263,12 +263,12 @@ class Problem:
         return cls(gram=(lengths[:, None] + lengths - squares) / 2, gaps=squares, **settings)
 
     @classmethod
-    def from_gram(cls, gram: npt.ArrayLike, *, initial: npt.ArrayLike, **settings: Any) -> Self:
-        """Return the problem of tasks with the given inner products about zero, and an initial model other than zero.
+    def from_gram(cls, gram: npt.ArrayLike, *, initial: npt.ArrayLike | None = None, **settings: Any) -> Self:
+        """Return the problem of tasks with the given inner products about zero, learned from an initial model.
 
         Args:
             gram: Inner products <w*_i, w*_j> (T, T).
-            initial: |w_0|^2, then <w_0, w*_1>, ..., <w_0, w*_T> (T+1,).
+            initial: |w_0|^2, then <w_0, w*_1>, ..., <w_0, w*_T> (T+1,); None for an initial model of zero.
             **settings: `n`, `p` and the other arguments of `Problem`.
 
         Returns:
@@ -281,6 +281,8 @@ class Problem:
             >>> Problem.from_gram([[1, 0], [0, 1]], initial=[1, 1, 0], n=5, p=10).gram.tolist()
             [[0.0, 0.0], [0.0, 2.0]]
         """
+        if initial is None:
+            return cls(gram=gram, **settings)
         K = check_square("gram", gram)
         row = check_array("initial", initial)
         if row.shape != (len(K) + 1,):
@@ -433,3 +435,19 @@ def _distinct(names: Sequence[str], T: int) -> tuple[str, ...]:
 
 def _short(values: npt.NDArray[Any]) -> str:
     return f"{values[0]:g}" if np.all(values == values[0]) else f"[{', '.join(f'{v:g}' for v in values)}]"
+
+
+def check_problem(problem: object) -> None:
+    """Raise an error for anything but a `Problem`.
+
+    Args:
+        problem: What a user gave.
+
+    Raises:
+        ValueError: If it is no problem; the message says how to make one.
+    """
+    if not isinstance(problem, Problem):
+        raise ValueError(
+            f"problem is a {type(problem).__name__}: give a Problem, such as "
+            "Problem.from_distances(distances, n=50, p=100) or Problem.orthogonal(T=8, n=50, p=100)"
+        )

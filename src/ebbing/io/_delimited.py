@@ -30,12 +30,14 @@ class DelimitedText:
     first_column: int  # 1, or 2 where the first column holds row names
 
 
-def parse_delimited(file: Path, text: str) -> DelimitedText:
-    """Return the cells of a text; `file` is named in errors."""
+def parse_delimited(file: Path, text: str, *, square: bool = False) -> DelimitedText:
+    """Return the cells of a text; `file` is named in errors. A square matrix tells names from data by its shape."""
     lines = _lines(file, text)
     header = lines[0][1] if _has_header(file, lines) else []
     body = lines[1:] if header else lines
-    skip = int(_has_row_names(file, header, body))
+    widest = max((len(cells) for _, cells in body), default=0)
+    without_names = square and len(body) == widest and len(header) in (0, widest)
+    skip = int(not without_names and _has_row_names(file, header, body))
     return DelimitedText(
         column_names=header[skip:],
         row_names=[cells[0] if cells else "" for _, cells in body] if skip else [],

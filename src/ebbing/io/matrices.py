@@ -88,12 +88,15 @@ def read_matrix(path: str | os.PathLike[str]) -> NDArray[np.float64]:
     return matrix
 
 
-def read_named_matrix(path: str | os.PathLike[str], keys: Sequence[str] = ("matrix",)) -> NamedMatrix:
+def read_named_matrix(
+    path: str | os.PathLike[str], keys: Sequence[str] = ("matrix",), *, square: bool = False
+) -> NamedMatrix:
     r"""Return the matrix in a file, of any shape, with the names of its columns and rows.
 
     Args:
         path: A CSV, TSV, JSON, npy or npz file.
         keys: Names under which the matrix may stand in a JSON object or an npz file.
+        square: Whether the matrix has as many rows as columns, which tells row names from data in a CSV file.
 
     Returns:
         The matrix. A CSV file gives names of columns in its header and of rows in its first column; a JSON object or
@@ -123,6 +126,8 @@ def read_named_matrix(path: str | os.PathLike[str], keys: Sequence[str] = ("matr
     size = file.stat().st_size
     if not 0 < size <= MAX_BYTES:
         raise ValueError(f"{file}: {size:,} bytes; a matrix file has between 1 and {MAX_BYTES:,}")
+    if file.suffix.lower() in (".csv", ".tsv"):
+        return _csv(file, square=square)
     return readers[file.suffix.lower()](file, keys)
 
 
@@ -182,8 +187,8 @@ def _json_cell(file: Path, row: int, column: int, cell: Any) -> float:
 # -------------------------------------------------------------------- CSV
 
 
-def _csv(file: Path, _: Sequence[str]) -> NamedMatrix:
-    table = parse_delimited(file, _text(file))
+def _csv(file: Path, *, square: bool) -> NamedMatrix:
+    table = parse_delimited(file, _text(file), square=square)
     rows = [
         [_csv_cell(file, n, c, cell) for c, cell in enumerate(cells, table.first_column)] for n, cells in table.lines
     ]

@@ -165,12 +165,19 @@ def read_ground_truths(path: str | os.PathLike[str], form: GroundTruths) -> dict
         >>> read_ground_truths(file, "distances")
         {'distances': [[0.0, 1.5], [1.5, 0.0]], 'names': ['cats', 'dogs']}
     """
-    matrix = read_named_matrix(path, (form, "matrix"))
+    matrix = read_named_matrix(path, (form, "matrix"), square=form != "vectors")
     rows, columns = matrix.values.shape
     if form == "vectors" and not columns:
         raise ValueError(f"{path}: {rows} rows without numbers; give one row of features per task")
     if form != "vectors" and rows != columns:
-        raise ValueError(f"{path}: {rows} rows and {columns} columns; {form} have one row and one column per task")
+        raise ValueError(
+            f"{path}: {rows} rows and {columns} columns; a matrix of {form} has one row and one column per task"
+        )
+    if form != "vectors" and matrix.row_names and matrix.column_names and matrix.row_names != matrix.column_names:
+        rows_named, columns_named = (", ".join(names) for names in (matrix.row_names, matrix.column_names))
+        raise ValueError(
+            f"{path}: the rows are named {rows_named} but the columns {columns_named}; give both in the same order"
+        )
     content: dict[str, Any] = {form: matrix.values.tolist()}
     choices = (matrix.column_names, matrix.row_names)
     if form == "vectors":  # a header names features; names of another kind of file name tasks

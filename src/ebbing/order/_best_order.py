@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from ebbing._validate import check_seconds
 from ebbing.order import _branch_and_bound, _local_search, _unequal
 from ebbing.order._bounds import convex_bound
 from ebbing.order._compilation import COMPILED, check_searchable, describe_method
@@ -68,7 +69,7 @@ def best_order(
         >>> plan.names, plan.proved, plan.ties
         (('A1', 'B1', 'A2', 'B2', 'A3', 'B3'), True, 72)
     """
-    criterion = Criterion.of(problem, objective)
+    criterion, seconds = Criterion.of(problem, objective), check_seconds(seconds)
     if not criterion.forgetting:
         return _by_sorting(criterion)
     check_searchable(problem.T)

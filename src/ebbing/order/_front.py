@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ebbing._tables import Table, Tabular, format_number, to_frame
+from ebbing._validate import check_seconds
 from ebbing.order._best_order import Progress, best_order
 from ebbing.order._search_space import provable
 from ebbing.order._tables import COLUMNS, join_names, problem_table
@@ -142,7 +143,7 @@ def front(problem: Problem, *, seconds: float = 60.0, seed: int = 0, progress: P
         [2, 1]
     """
     expect(problem)
-    deadline = time.monotonic() + seconds
+    deadline = time.monotonic() + check_seconds(seconds)
 
     def solve(f: float, g: float) -> FrontPoint:
         nonlocal deadline

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebbing._tables import Table, Tabular, format_number, to_frame
+from ebbing._validate import check_seconds
 from ebbing.order import _branch_and_bound, _local_search, _unequal
 from ebbing.order._best_order import SOON, Progress, best_order, coolings
 from ebbing.order._bounds import convex_bound
@@ -45,7 +46,7 @@ def worst_order(problem: Problem, objective: Objective = "forgetting", *, second
         >>> worst.names, worst.proved
         (('A1', 'A2', 'B1', 'B2'), True)
     """
-    criterion = Criterion.of(problem, objective)
+    criterion, seconds = Criterion.of(problem, objective), check_seconds(seconds)
     if problem.T == 1:
         return best_order(problem, objective)
     if not criterion.forgetting:
@@ -238,6 +239,7 @@ def stakes(
         >>> found.plan.value < found.random.mean < found.worst.value == found.given
         True
     """
+    seconds = check_seconds(seconds)
     plan = best_order(problem, objective, seconds=0.8 * seconds, seed=seed, progress=progress)
     left = min(SOON, 0.2 * seconds) if plan.interrupted else 0.2 * seconds
     worst = worst_order(problem, objective, seconds=left, seed=seed)

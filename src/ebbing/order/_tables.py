@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ebbing._tables import Table, escape_control
 from ebbing.order.objective import Objective
@@ -35,6 +35,7 @@ def describe_objective(objective: Objective) -> str:
     words = {"forgetting": "expected forgetting", "generalization": "expected generalization error"}
     if isinstance(objective, str):
         return words[objective]
+    assert isinstance(objective, Mapping)  # a single weight has been turned into both
     weights = {name: weight for name, weight in objective.items() if weight}
     if len(weights) == 1:
         return words[next(iter(weights))]

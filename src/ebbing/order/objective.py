@@ -19,12 +19,12 @@ import numpy.typing as npt
 
 from ebbing._validate import check_number
 from ebbing.order._assignment import Assignment
-from ebbing.problem import Problem
+from ebbing.problem import Problem, check_problem
 from ebbing.theory import expect
 from ebbing.theory._rates import Rates
 from ebbing.theory.expectation import check_two_tasks, finite_rates
 
-Objective = str | Mapping[str, float]
+Objective = str | float | Mapping[str, float]
 """'forgetting', 'generalization', or weights: {'forgetting': 0.7, 'generalization': 0.3}."""
 
 
@@ -50,7 +50,8 @@ class Criterion:
 
         Args:
             problem: The tasks.
-            objective: "forgetting", "generalization", or weights such as {"forgetting": 0.7, "generalization": 0.3}.
+            objective: "forgetting", "generalization", the weight of forgetting from 0 to 1, or weights of both such as
+                {"forgetting": 0.7, "generalization": 0.3}.
 
         Returns:
             The criterion with both weights.
@@ -63,12 +64,16 @@ class Criterion:
             >>> Criterion.of(Problem.orthogonal(T=3, n=50, p=100), "forgetting").forgetting
             1.0
         """
+        check_problem(problem)
         known = ("forgetting", "generalization")
-        weights = {objective: 1.0} if isinstance(objective, str) else dict(objective)
+        if isinstance(objective, int | float) and 0 <= objective <= 1:
+            objective = {"forgetting": float(objective), "generalization": 1.0 - float(objective)}
+        weights = {objective: 1.0} if isinstance(objective, str) else objective
+        weights = dict(weights) if isinstance(weights, Mapping) else {}
         if not weights or set(weights) - set(known):
             raise ValueError(
-                f"objective={objective!r}: give 'forgetting', 'generalization', or weights of both "
-                "such as {'forgetting': 0.7, 'generalization': 0.3}"
+                f"objective={objective!r}: give 'forgetting', 'generalization', the weight of forgetting from 0 to 1, "
+                "or weights of both such as {'forgetting': 0.7, 'generalization': 0.3}"
             )
         f, g = (check_number(name, weights.get(name, 0.0)) for name in known)
         if f == g == 0:

@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
-from ebbing._validate import Array
+from ebbing._validate import check_array
 
 
 @dataclass(frozen=True)
@@ -25,7 +26,7 @@ class MeanEstimate:
     std: float
 
     @classmethod
-    def of(cls, sample: Array) -> MeanEstimate:
+    def of(cls, sample: npt.ArrayLike) -> MeanEstimate:
         """Return the estimate from the values of independent runs.
 
         Args:
@@ -34,10 +35,16 @@ class MeanEstimate:
         Returns:
             The mean, its standard error and the standard deviation of one run.
 
+        Raises:
+            ValueError: If the sample is not a row of finite numbers, at least one.
+
         Example:
             >>> MeanEstimate.of(np.array([1.0, 2.0, 3.0])).std
             1.0
         """
+        sample = check_array("sample", sample)
+        if sample.ndim != 1 or not sample.size:
+            raise ValueError(f"sample has shape {sample.shape}; give one value per run, at least one")
         scale = float(np.abs(sample).max()) or 1.0  # squares of very small or large numbers under- or overflow
         std = scale * float(np.std(sample / scale, ddof=1)) if len(sample) > 1 else float("nan")
         return cls(float(np.mean(sample)), std / len(sample) ** 0.5, std)

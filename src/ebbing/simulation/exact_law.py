@@ -28,7 +28,7 @@ import numpy as np
 
 from ebbing import metrics
 from ebbing._validate import Array, check_count, check_seed
-from ebbing.problem import Problem
+from ebbing.problem import Problem, check_problem
 from ebbing.simulation.results import SimulatedMetrics, Simulation
 
 Progress = Callable[[float], None]
@@ -65,6 +65,7 @@ def simulate(problem: Problem, runs: int = 300, seed: int = 0, *, progress: Prog
         >>> abs(estimate.mean - expect(problem).forgetting) < 4 * estimate.standard_error
         True
     """
+    check_problem(problem)
     runs = check_count("runs", runs)
     errors = np.empty((runs, problem.T + 1, problem.T))
     for first, batch in _batches(problem, runs, seed):
@@ -93,6 +94,7 @@ def simulate_metrics(
         >>> bool(np.all(simulate_metrics(problem, 100).forgetting == simulate(problem, 100).forgetting))
         True
     """
+    check_problem(problem)
     runs = check_count("runs", runs)
     F, G = np.empty(runs), np.empty(runs)
     total = np.zeros((problem.T + 1, problem.T))

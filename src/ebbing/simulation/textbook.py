@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ebbing._validate import Array, check_count, check_seed
-from ebbing.problem import Problem
+from ebbing.problem import Problem, check_problem
 from ebbing.simulation.exact_law import NUMBERS_AT_ONCE, ground_truths
 from ebbing.simulation.results import Simulation
 
@@ -30,6 +30,7 @@ def simulate_textbook(problem: Problem, runs: int = 300, seed: int = 0) -> Simul
     rng = np.random.default_rng(check_seed(seed))
     alpha = ground_truths(problem)
     truths = np.pad(alpha, [(0, 0), (0, problem.p - alpha.shape[1])])  # (T, p)
+    check_problem(problem)
     runs = check_count("runs", runs)
     errors = np.empty((runs, problem.T + 1, problem.T))
     largest = int(problem.n.max())

@@ -14,7 +14,7 @@ import numpy as np
 
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._validate import Array
-from ebbing.problem import Problem
+from ebbing.problem import Problem, check_problem
 from ebbing.theory._covariance import standard_deviations
 from ebbing.theory._description import describe, describe_model, learning_notes
 from ebbing.theory._rates import Rates
@@ -206,6 +206,7 @@ def expect(problem: Problem) -> Expectation:
         >>> round(e.forgetting_std, 4), e.errors.shape
         (0.1523, (9, 8))
     """
+    check_problem(problem)
     rates = finite_rates(problem)
     T, start = problem.T, problem.start
     errors, forgetting_matrix = np.empty((T + 1, T)), np.empty((T + 1, T))

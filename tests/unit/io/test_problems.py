@@ -257,3 +257,21 @@ def test_a_matrix_file_read_as_toml_names_its_reader(tmp_path):
     file.write_text("0,1.5\n1.5,0\n")
     with pytest.raises(ValueError, match=r"is not a TOML file.*read_ground_truths reads"):
         read_problem(file)
+
+
+def test_square_matrices_tell_names_from_whole_numbers(tmp_path):
+    file = tmp_path / "d.csv"
+    file.write_text("a,b,c\n0,1,2\n1,0,1.5\n2,1.5,0\n")
+    assert read_ground_truths(file, "distances") == {
+        "distances": [[0.0, 1.0, 2.0], [1.0, 0.0, 1.5], [2.0, 1.5, 0.0]],
+        "names": ["a", "b", "c"],
+    }
+    file.write_text(",1,2\n1,0,3\n2,3,0\n")
+    assert read_ground_truths(file, "distances")["distances"] == [[0.0, 3.0], [3.0, 0.0]]
+
+
+def test_row_names_that_differ_from_the_header_raise(tmp_path):
+    file = tmp_path / "d.csv"
+    file.write_text(",a,b\nb,0,1\na,1,0\n")
+    with pytest.raises(ValueError, match="the rows are named b, a but the columns a, b; give both in the same order"):
+        read_ground_truths(file, "distances")

@@ -222,3 +222,29 @@ def test_ctrl_c_ends_the_whole_search(problem, monkeypatch):
     points = front(problem, seconds=3600.0, progress=interrupt)
     assert 1 <= len(points) <= 2
     assert not points.complete
+
+
+def test_a_single_weight_is_the_mix_of_the_command():
+    problem = Problem.categories("AAB", n=50, p=100, sigma=0.3)
+    mixed = best_order(problem, {"forgetting": 0.7, "generalization": 1 - 0.7})
+    assert best_order(problem, 0.7).value == mixed.value
+    assert best_order(problem, 0.7).summary() == mixed.summary()
+
+
+@pytest.mark.parametrize("search", [best_order, worst_order, stakes, front])
+@pytest.mark.parametrize("seconds", [0, -1.0, float("nan"), "1", True])
+def test_searches_need_a_positive_time(search, seconds):
+    with pytest.raises(ValueError, match="give a positive number of seconds"):
+        search(Problem.categories("AAB", n=50, p=100), seconds=seconds)
+
+
+@pytest.mark.parametrize("objective", [2, -0.1, ["forgetting"], None])
+def test_unknown_objectives_raise_a_clear_error(objective):
+    with pytest.raises(ValueError, match="give 'forgetting', 'generalization', the weight of forgetting"):
+        best_order(Problem.categories("AAB", n=50, p=100), objective)
+
+
+@pytest.mark.parametrize("function", [expect, best_order, worst_order, stakes, front])
+def test_a_matrix_instead_of_a_problem_raises(function):
+    with pytest.raises(ValueError, match="problem is a list: give a Problem"):
+        function([[0, 2], [2, 0]])

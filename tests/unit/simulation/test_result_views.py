@@ -97,3 +97,9 @@ def test_repr_is_short():
 )
 def test_z_score(estimate, expected, z):
     assert estimate.z_score(expected) == pytest.approx(z, nan_ok=True)
+
+
+def test_mean_estimates_take_lists_of_at_least_one_value():
+    assert MeanEstimate.of([1, 3]).mean == 2.0
+    with pytest.raises(ValueError, match=r"sample has shape \(0,\); give one value per run"):
+        MeanEstimate.of([])
