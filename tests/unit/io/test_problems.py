@@ -246,9 +246,7 @@ def test_ground_truths_in_other_formats(tmp_path, suffix):
 def test_distances_that_are_not_square_name_their_shape(tmp_path):
     file = tmp_path / "distances.csv"
     file.write_text("0,1.5,2\n1.5,0,1\n")
-    with pytest.raises(
-        ValueError, match=r"distances\.csv: 2 rows and 3 columns; distances have one row and one column"
-    ):
+    with pytest.raises(ValueError, match=r"distances\.csv: 2 rows and 3 columns; a matrix of distances has one row"):
         read_ground_truths(file, "distances")
 
 
