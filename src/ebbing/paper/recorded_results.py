@@ -98,7 +98,8 @@ def _provenance(records: Sequence[Record]) -> dict[str, Any]:
     """Where recorded results come from; the same for the same records, whenever and wherever it is asked."""
     return {
         "records": len(records),
-        "commits": sorted({str(record.provenance.get("commit")) for record in records}),
+        "commits": sorted({commit for record in records if (commit := record.provenance.get("commit"))}),
+        "imported": sum("imported_from" in record.provenance for record in records),
         "versions": [
             dict(items) for items in sorted({tuple(sorted(r.provenance.get("versions", {}).items())) for r in records})
         ],

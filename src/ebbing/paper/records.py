@@ -37,7 +37,8 @@ class Record:
         seed: The seed of the run.
         settings: All settings that determine the result.
         result: What came out: matrices and numbers by name, as JSON can hold them.
-        provenance: How it was made: commit, versions, machine, seconds, date; None where that was not kept.
+        provenance: How it was made: commit, versions, machine, seconds. Of runs imported from an earlier report only that
+            report is known: `commit` is None, and `reported` tells with what the report was written.
     """
 
     target: str
