@@ -3,8 +3,8 @@
 Needs a package index and about half a minute. All that is installed goes into temporary directories.
 """
 
-import re
 import os
+import re
 import subprocess
 import sys
 import tarfile
