@@ -37,8 +37,8 @@ class Record:
         seed: The seed of the run.
         settings: All settings that determine the result.
         result: What came out: matrices and numbers by name, as JSON can hold them.
-        provenance: How it was made: commit, versions, machine, seconds. Of a run imported from an earlier report only the
-            report is known: `commit` is None, and `reported` says how the report was written.
+        provenance: How it was made: commit, versions, machine, seconds. Of a run imported from an earlier report
+            only the report is known: `commit` is None, and `reported` says how the report was written.
     """
 
     target: str
