@@ -20,6 +20,8 @@ ORDER = (
     "_files",
     "_tables",
     "problem",
+    "curriculum",
+    "learners",
     "metrics",
     "theory._rates",
     "theory._recursion",
