@@ -6,6 +6,7 @@ every entry and on F and G. It is shown to have power: samplers with one mistake
 """
 
 import functools
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from scipy.special import ndtri
 from scipy.stats import ks_2samp, norm, pearson3, rankdata
 
 from ebbing.problem import Problem
-from ebbing.simulation import exact_law, simulate, simulate_textbook
+from ebbing.simulation import _minimum_norm, exact_law, simulate, simulate_textbook
 from ebbing.theory import expect
 
 ALPHA = 1e-4
@@ -139,15 +140,15 @@ def test_p_values_are_spread_out_when_the_laws_are_the_same():
 
 
 def with_shapes(monkeypatch, change):
-    """The sampler with other degrees of freedom; `change` edits (T, 5) halves of them in place."""
-    true = exact_law._gamma_shapes
+    """The sampler with other degrees of freedom; `change` edits (1, 5) halves of those of a step in place."""
+    true = _minimum_norm.degrees_of_freedom
 
-    def wrong(problem, not_kept):
-        shapes = true(problem, not_kept).copy()
-        change(shapes, problem)
-        return shapes
+    def wrong(n, p, not_kept):
+        shapes = true(n, p, not_kept)[None] / 2
+        change(shapes, SimpleNamespace(n=np.array([n]), p=p))
+        return 2 * shapes[0]
 
-    monkeypatch.setattr(exact_law, "_gamma_shapes", wrong)
+    monkeypatch.setattr(_minimum_norm, "degrees_of_freedom", wrong)
 
 
 def beta_with_p_instead_of_p_minus_n(shapes, problem):

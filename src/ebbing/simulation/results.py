@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ebbing import metrics
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
+from ebbing.curriculum import Curriculum
+from ebbing.learners import Learner, MinimumNorm
 from ebbing.problem import Problem
+from ebbing.simulation import _steps
 from ebbing.simulation.estimate import MeanEstimate
 from ebbing.theory import expectation_if_finite
 from ebbing.theory._description import describe, describe_model, learning_notes
@@ -31,36 +33,40 @@ class Simulation(Tabular):
 
     Attributes:
         problem: The tasks, in the order of learning.
-        errors: L[t, i] of every run (runs, T+1, T); row 0 is the initial model.
+        errors: L[s, i] of every run (runs, S+1, T); row 0 is the initial model.
+        curriculum: What was learned at each step; None for one task after another.
+        learner: How each step was learned.
     """
 
     problem: Problem
     errors: Array
+    curriculum: Curriculum | None = None
+    learner: Learner = MinimumNorm()  # noqa: RUF009  (frozen)
 
     @property
     def forgetting(self) -> Array:
-        """F_T of every run (runs,)."""
-        return np.asarray(metrics.forgetting(self.errors, kind="error"))
+        """F of every run (runs,): the mean of L[S, i] - L[first_i, i] over tasks first learned before the last step."""
+        return _steps.forgetting(self.problem, self.curriculum, self.errors)
 
     @property
     def generalization(self) -> Array:
-        """G_T of every run (runs,)."""
-        return np.asarray(metrics.generalization_error(self.errors, kind="error"))
+        """G of every run (runs,): the mean of the last row."""
+        return _steps.generalization(self.errors)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the error matrices as a tidy pandas DataFrame.
 
         Returns:
-            One row per entry and run, runs (T+1) T in all, with the columns `run` (from 0), `step` (t, 0 for the
+            One row per entry and run, runs (S+1) T in all, with the columns `run` (from 0), `step` (s, 0 for the
             initial model), `task` (name), `place` (i, from 1) and `error`.
         """
-        runs, T = len(self.errors), self.problem.T
+        runs, rows, T = self.errors.shape
         return to_frame(
             {
-                "run": np.repeat(np.arange(runs), (T + 1) * T),
-                "step": np.tile(np.repeat(np.arange(T + 1), T), runs),
-                "task": list(self.problem.names) * ((T + 1) * runs),
-                "place": np.tile(np.arange(1, T + 1), (T + 1) * runs),
+                "run": np.repeat(np.arange(runs), rows * T),
+                "step": np.tile(np.repeat(np.arange(rows), T), runs),
+                "task": list(self.problem.names) * (rows * runs),
+                "place": np.tile(np.arange(1, T + 1), rows * runs),
                 "error": self.errors.ravel(),
             }
         )
@@ -90,15 +96,19 @@ class SimulatedMetrics(Tabular):
 
     Attributes:
         problem: The tasks, in the order of learning.
-        forgetting: F_T of every run (runs,); NaN for a single task.
-        generalization: G_T of every run (runs,).
-        mean_errors: The mean error matrix (T+1, T).
+        forgetting: F of every run (runs,); NaN where no task is learned before the last step.
+        generalization: G of every run (runs,).
+        mean_errors: The mean error matrix (S+1, T).
+        curriculum: What was learned at each step; None for one task after another.
+        learner: How each step was learned.
     """
 
     problem: Problem
     forgetting: Array
     generalization: Array
     mean_errors: Array
+    curriculum: Curriculum | None = None
+    learner: Learner = MinimumNorm()  # noqa: RUF009  (frozen)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the metrics as a pandas DataFrame.
