@@ -1,4 +1,4 @@
-"""The exact law of one step on one task that does not learn to the end. Runs are the last axis, as in `_minimum_norm`.
+"""The exact law of one step on one task that does not learn to the end.
 
 With x = w*_t - w, X = O diag(sqrt s) Q' and f the spectral filter, w' - w = f(X'X) x + a(X'X) X'z = Q v,
 
@@ -40,13 +40,13 @@ class FilteredTask:
 
         Args:
             w: Kept coordinates of the model before (width, runs).
-            normals: Standard normal numbers (2 r + width, runs).
-            chi2: Chi-squared numbers (2 r + 1, runs).
+            normals: Standard normal numbers (runs, 2 r + width).
+            chi2: Chi-squared numbers (runs, 2 r + 1).
 
         Returns:
             Kept coordinates of the model after (width, runs), and the squared length of the rest (runs,).
         """
-        r = self.r
+        r, normals, chi2 = self.r, np.ascontiguousarray(normals.T), np.ascontiguousarray(chi2.T)
         g, zeta, h = normals[:r], self.sigma * normals[r : 2 * r], normals[2 * r :]
         not_kept, unseen = chi2[:2]
         s = wishart_eigenvalues(chi2[2 : 2 + r], chi2[2 + r :])  # (r, runs)
@@ -87,12 +87,13 @@ class OnePass:
 
         Args:
             w: Kept coordinates of the model before (width, runs).
-            normals: Standard normal numbers (3 n + width, runs).
-            chi2: Chi-squared numbers (1 + n, runs).
+            normals: Standard normal numbers (runs, 3 n + width).
+            chi2: Chi-squared numbers (runs, 1 + n).
 
         Returns:
             Kept coordinates of the model after (width, runs), and the squared length of the rest (runs,).
         """
+        normals, chi2 = np.ascontiguousarray(normals.T), np.ascontiguousarray(chi2.T)
         unit, a = direction(w - self.target)
         b = np.zeros_like(a)
         for i in range(self.n):

@@ -1,4 +1,4 @@
-"""The exact law of one minimum-norm step: on one task, or on a mixture of tasks. Runs are the last axis.
+"""The exact law of one minimum-norm step: on one task, or on a mixture of tasks.
 
 A law takes the model w (width, runs) and its share of standard normal and chi-squared numbers, and returns the kept
 coordinates of the model after the step with the squared length of all that is outside them. docs/theory/simulation.md
@@ -7,6 +7,7 @@ has the proofs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -31,8 +32,8 @@ class StepLaw(Protocol):
 
         Args:
             w: Kept coordinates of the model before (width, runs).
-            normals: Standard normal numbers (normals, runs).
-            chi2: Chi-squared numbers (len(freedom), runs).
+            normals: Standard normal numbers (runs, normals).
+            chi2: Chi-squared numbers (runs, len(freedom)).
 
         Returns:
             Kept coordinates of the model after (width, runs), and the squared length of the rest (runs,).
@@ -60,14 +61,15 @@ class SingleTask:
 
         Args:
             w: Kept coordinates of the model before (width, runs).
-            normals: Standard normal numbers (1 + width, runs).
-            chi2: Chi-squared numbers (5, runs).
+            normals: Standard normal numbers (runs, 1 + width).
+            chi2: Chi-squared numbers (runs, 5).
 
         Returns:
             Kept coordinates of the model after (width, runs), and the squared length of the rest (runs,).
         """
+        normals = np.ascontiguousarray(normals.T)
         g, h = normals[0], normals[1:]  # (runs,), (width, runs)
-        not_kept, projected, remaining, across, denominator = chi2
+        not_kept, projected, remaining, across, denominator = np.ascontiguousarray(chi2.T)
         s = self.sigma / np.sqrt(denominator)
         if not self.over:
             return self.target + s * h, s**2 * not_kept
@@ -95,7 +97,7 @@ class Mixture:
     """Learning samples of several tasks together to the end: the theorems of sections 5.5 and 5.6.
 
     With V an orthonormal basis of a q-dimensional space that contains every w*_j - w, only [XV, residuals] (N, q+1)
-    matters of the features and labels, and of it only a triangular factor R, from one small factor per task.
+    matters of the features and labels, and of it only its triangular factor, from one small factor per task.
 
     Args:
         step: The tasks and their numbers of samples, N in all.
@@ -106,11 +108,13 @@ class Mixture:
 
     def __init__(self, step: Step, p: int, targets: Array, sigma: Array) -> None:
         tasks, N = list(step.tasks), step.size
-        self.width, self.q, self.over = targets.shape[1], mixture_rank(step, targets.shape[1]), p > N
+        self.width = targets.shape[1]
+        self.q = q = min(len(tasks), self.width)
+        self.over, self.all_seen = p > N, p == q
         self.targets, self.sigma = targets[tasks], sigma[tasks]
-        q = self.q
-        wishart = [p - N + 1] if self.over else [N - p + q, p - q]
-        self.factors = [Trapezoid(freedom, q + 1) for freedom in (*step.samples, *wishart)]
+        wishart = [p - N + 1] if self.over else [] if self.all_seen else [N - p + q, p - q]
+        self.samples = _sample_factor(step.samples, q)
+        self.factors = [self.samples, *(TriangularFactor.of(freedom, q + 1) for freedom in wishart)]
         self.normals = sum(factor.normals for factor in self.factors) + self.width - q
         last = [p - self.width] if self.over else [p - self.width, N - p + q + 1]
         self.freedom = np.concatenate([*(factor.freedom for factor in self.factors), np.array(last, dtype=float)])
@@ -120,117 +124,136 @@ class Mixture:
 
         Args:
             w: Kept coordinates of the model before (width, runs).
-            normals: Standard normal numbers (normals, runs).
-            chi2: Chi-squared numbers (len(freedom), runs).
+            normals: Standard normal numbers (runs, normals).
+            chi2: Chi-squared numbers (runs, len(freedom)).
 
         Returns:
             Kept coordinates of the model after (width, runs), and the squared length of the rest (runs,).
         """
-        q, tasks = self.q, len(self.targets)
+        q = self.q
         numbers, squares = (offsets([getattr(f, k) for f in self.factors]) for k in ("normals", "rows"))
         drawn = [
-            factor.draw(normals[a], chi2[b]) for factor, a, b in zip(self.factors, numbers, squares, strict=True)
-        ]  # fmt: skip
-        h, not_kept = normals[numbers[-1].stop :], chi2[squares[-1].stop]
+            factor.draw(normals[:, a], chi2[:, b]) for factor, a, b in zip(self.factors, numbers, squares, strict=True)
+        ]
+        h, not_kept = np.ascontiguousarray(normals[:, numbers[-1].stop :].T), chi2[:, squares[-1].stop]
         frame = Frame(self.targets.T[:, :, None] - w[:, None, :], q)  # of the w*_j - w (width, tasks, runs)
-        rows = []
-        for j in range(tasks):  # [A_j, z_j / sigma_j] = (an orthonormal matrix) F; then u_j = A_j c_j + z_j
-            F = drawn[j]
-            last = F[:, :, :q] @ frame.coordinates[j][:, :, None] + self.sigma[j] * F[:, :, q:]
-            rows.append(np.concatenate([F[:, :, :q], last], axis=2))
-        R = np.linalg.qr(np.concatenate(rows, axis=1), mode="r")  # (runs, q+1 or q, q+1)
-        R_A, fit = R[:, :q, :q], np.linalg.solve(R[:, :q, :q], R[:, :q, q:])  # c-bar, the fit of the residuals by A
-        rho = np.abs(R[:, q, q]) if R.shape[1] > q else np.zeros(len(R))
+        U = drawn[0]
+        for j, rows in enumerate(self.samples.parts):
+            U[:, rows, q] *= self.sigma[j]
+            U[:, rows, q:] += U[:, rows, :q] @ frame.coordinates[j][:, :, None]  # the residuals A_j c_j + z_j
+        R = np.linalg.qr(U, mode="r")  # (runs, q+1, q+1), or one row less if there are as few samples
+        if R.shape[1] == q:
+            R = np.concatenate([R, np.zeros((len(R), 1, q + 1))], axis=1)
         if self.over:
-            change, squared = _overparameterized(R_A, rho, fit, drawn[tasks])
+            change, squared = _overparameterized(R, *drawn[1:])
+        elif self.all_seen:
+            change, squared = np.linalg.solve(R[:, :q, :q], R[:, :q, q:]), np.zeros(len(R))
         else:
-            change, squared = _underparameterized(R_A, rho, fit, *drawn[tasks:])
-            squared = squared / chi2[-1]
+            change, squared = _underparameterized(R, *drawn[1:])
+            squared = squared / chi2[:, -1]
         outside = inner(h, h) + not_kept if len(h) else not_kept
         scale = np.sqrt(np.divide(squared, outside, out=np.zeros_like(squared), where=outside > 0))
-        return w + frame.back(np.concatenate([change, scale * h])), scale**2 * not_kept
+        return w + frame.back(np.concatenate([change[:, :, 0].T, scale * h])), scale**2 * not_kept
 
 
-def _overparameterized(R_A: Array, rho: Array, fit: Array, F: Array) -> tuple[Array, Array]:
-    """Return the change within V (q, runs) and the squared length of the change outside (runs,), for N <= p - q.
+def _overparameterized(R: Array, F: Array) -> tuple[Array, Array]:
+    """Return the change within V (runs, q, 1) and the squared length of the change outside (runs,), for N < p.
 
-    With W = X_out X_out', [A, u_out]' W^-1 [A, u_out] = K'K, K = L^-1 diag(R_A, rho), L L' a standard Wishart matrix.
+    Compressed to the columns of [A, u], (XX')^-1 is (F'F + diag(R_A R_A', 0))^-1, F'F a Wishart matrix.
     """
-    q = R_A.shape[1]
-    padded = np.zeros((len(R_A), q + 1, q + 1))
-    padded[:, :q, :q], padded[:, q, q] = R_A, rho
-    K = np.linalg.solve(F.transpose(0, 2, 1), padded)
-    A, u = K[:, :, :q], K[:, :, q:]
-    At = A.transpose(0, 2, 1)
-    left = np.linalg.solve(np.eye(q) + At @ A, fit - At @ u)  # e: the part of the fit that is not learned
-    beyond = A @ left + u
-    return (fit - left)[:, :, 0].T, np.sum(beyond[:, :, 0] ** 2, axis=1)
+    q = R.shape[1] - 1
+    R_A, Ft = R[:, :q, :q], F.transpose(0, 2, 1)
+    gram = Ft @ F
+    gram[:, :q, :q] += R_A @ R_A.transpose(0, 2, 1)
+    eta = np.linalg.solve(gram, R[:, :, q:])
+    return R_A.transpose(0, 2, 1) @ eta[:, :q], np.sum((F @ eta)[:, :, 0] ** 2, axis=1)
 
 
-def _underparameterized(R_A: Array, rho: Array, fit: Array, F1: Array, F2: Array) -> tuple[Array, Array]:
-    """Return the change within V (q, runs) and the squared length of the fit of the rest by X_out (runs,), for N >= p.
+def _underparameterized(R: Array, F1: Array, F2: Array) -> tuple[Array, Array]:
+    """Return the change within V (runs, q, 1), and |y|^2 of the rest, to be divided by a chi-square, for N >= p > q.
 
-    The compression of the projection across X_out to the columns of [A, u_out] is a matrix Beta variable.
+    Compressed to the columns of [A, u], the projection across X_out is T'^-1 F1'F1 T^-1, T'T = F1'F1 + F2'F2: a matrix
+    Beta variable.
     """
-    q = R_A.shape[1]
+    q = R.shape[1] - 1
     T = np.linalg.qr(np.concatenate([F1, F2], axis=1), mode="r")
-    padded = np.zeros((len(R_A), q + 1, q + 1))
-    padded[:, :q, :q], padded[:, q, q] = R_A, rho
-    Y = np.linalg.solve(T, padded)
-    across = F1 @ Y
-    left = -np.linalg.solve(across[:, :q, :q], across[:, :q, q:])
-    along = F2 @ (Y[:, :, :q] @ left + Y[:, :, q:])
-    return (fit - left)[:, :, 0].T, np.sum(along[:, :, 0] ** 2, axis=1)
+    across, along = (np.linalg.solve(T.transpose(0, 2, 1), F.transpose(0, 2, 1)).transpose(0, 2, 1) for F in (F1, F2))
+    left = R[:, :, q:].copy()  # [r - y, rho]: the residuals that A leaves
+    left[:, :q] = -R[:, q:, q:] * np.linalg.solve(across[:, :q, :q], across[:, :q, q:])
+    return np.linalg.solve(R[:, :q, :q], R[:, :q, q:] - left[:, :q]), np.sum((along @ left)[:, :, 0] ** 2, axis=1)
 
 
-def mixture_rank(step: Step, width: int) -> int:
-    """Return q, the dimension of the space that is kept for the differences w*_j - w of a mixture."""
-    return min(len(step.tasks), width)
-
-
-def has_mixture_law(step: Step, p: int, width: int) -> bool:
-    """Return whether `Mixture` covers a step: not within q of the interpolation threshold from below."""
-    q = mixture_rank(step, width)
-    return step.size <= p - q or (step.size >= p and step.size > q)
-
-
-class Trapezoid:
-    """The triangular factor R of a Gaussian matrix (freedom, columns) = QR (Bartlett): R'R is a Wishart matrix.
+class TriangularFactor:
+    """A factor R of a Gaussian matrix QR, in which each row begins with the root of a chi-squared number (Bartlett).
 
     Args:
-        freedom: Number of rows of the Gaussian matrix.
-        columns: Number of its columns.
+        leads: For each row, the degrees of freedom, the column of its first entry, and the columns of its other entries,
+            which are standard normal.
+        columns: Number of columns.
+
+    Attributes:
+        rows: Number of rows.
+        normals: How many standard normal numbers it takes.
+        freedom: Degrees of freedom of the first entries' squares (rows,).
+        parts: The rows of each task, if it is a factor of samples.
     """
 
-    def __init__(self, freedom: int, columns: int) -> None:
-        self.rows, self.columns = min(freedom, columns), columns
-        self.freedom = freedom - np.arange(self.rows, dtype=float)
-        self._above = np.triu_indices(self.rows, 1, columns)
-        self.normals = len(self._above[0])
+    def __init__(self, leads: Sequence[tuple[int, int, range]], columns: int, parts: Sequence[slice] = ()) -> None:
+        self.rows, self._columns, self.parts = len(leads), columns, parts
+        self.freedom = np.array([freedom for freedom, _, _ in leads], dtype=float)
+        self._first = np.array([row * columns + column for row, (_, column, _) in enumerate(leads)], dtype=int)
+        self._others = np.array([r * columns + column for r, lead in enumerate(leads) for column in lead[2]], dtype=int)
+        self.normals = len(self._others)
+
+    @classmethod
+    def of(cls, freedom: int, columns: int) -> TriangularFactor:
+        """Return the upper triangular factor of a Gaussian matrix (freedom, columns), wide if the matrix is."""
+        leads = [(freedom - i, i, range(i + 1, columns)) for i in range(min(freedom, columns))]
+        return cls(leads, columns)
 
     def draw(self, normals: Array, chi2: Array) -> Array:
         """Return the factors (runs, rows, columns).
 
         Args:
-            normals: Standard normal numbers (normals, runs).
-            chi2: Chi-squared numbers (rows, runs).
+            normals: Standard normal numbers (runs, normals).
+            chi2: Chi-squared numbers (runs, rows).
 
         Returns:
-            Upper triangular matrices, wide if the Gaussian matrix is.
+            One matrix per run.
         """
-        factor = np.zeros((chi2.shape[1], self.rows, self.columns))
-        factor[:, *self._above] = normals.T
-        diagonal = np.arange(self.rows)
-        factor[:, diagonal, diagonal] = np.sqrt(chi2.T)
-        return factor
+        factors = np.zeros((len(chi2), self.rows * self._columns))
+        factors[:, self._others] = normals
+        factors[:, self._first] = np.sqrt(chi2)
+        return factors.reshape(len(chi2), self.rows, self._columns)
+
+
+def _sample_factor(samples: Sequence[int], q: int) -> TriangularFactor:
+    """Return a factor of all [A_j, z_j / sigma_j], one above the other, A_j (n_j, q) in the coordinates of a `Frame`.
+
+    The residuals of task j are A_j c_j + z_j, and c_j has zeros after its j-th coordinate. So task j has rows of its own
+    for its noise and its first j coordinates. Beyond them its samples have no residual, and all tasks share rows.
+    """
+    leads: list[tuple[int, int, range]] = []
+    heights = []
+    for j, n in enumerate(samples, start=1):
+        order = [q, *range(min(j, q))]  # the noise first, then the coordinates
+        heights.append(min(n, len(order)))
+        leads += [(n - i, order[i], range(i, q)) for i in range(heights[-1])]
+    shared = 0
+    for i in range(1, q):
+        shared += max(samples[i - 1] - i - 1, 0)
+        if shared:
+            leads.append((shared, i, range(i + 1, q)))
+            shared -= 1
+    return TriangularFactor(leads, q + 1, offsets(heights))
 
 
 class Frame:
-    """An orthonormal frame of each run whose first q vectors span given vectors (Householder reflections).
+    """An orthonormal frame of each run whose first j vectors span the first j given vectors (Householder reflections).
 
     Args:
-        vectors: The vectors (width, number, runs).
-        q: How many vectors of the frame span them: the smaller of width and number.
+        vectors: The vectors (width, number, runs); overwritten.
+        q: How many vectors of the frame span all of them: the smaller of width and number.
 
     Attributes:
         coordinates: Coordinates of each vector in the first q vectors of the frame (number, runs, q).
@@ -238,15 +261,14 @@ class Frame:
 
     def __init__(self, vectors: Array, q: int) -> None:
         self._reflections: list[tuple[int, Array]] = []
-        if q < len(vectors):
-            vectors = vectors.copy()
-            for i in range(q):
-                v = vectors[i:, i].copy()  # (width - i, runs)
-                v[0] += np.copysign(np.sqrt(inner(v, v)), v[0])
-                length = np.sqrt(inner(v, v))
-                v = np.divide(v, length, out=np.zeros_like(v), where=length > 0)  # a zero vector needs no reflection
-                self._reflections.append((i, v))
-                vectors[i:] -= 2 * v[:, None] * inner(v[:, None], vectors[i:])
+        for i in range(q):
+            v = vectors[i:, i].copy()  # (width - i, runs)
+            v[0] += np.copysign(np.sqrt(inner(v, v)), v[0])
+            length = np.sqrt(inner(v, v))
+            v = np.divide(v, length, out=np.zeros_like(v), where=length > 0)  # a zero vector needs no reflection
+            self._reflections.append((i, v))
+            vectors[i:, i:] -= 2 * v[:, None] * inner(v[:, None], vectors[i:, i:])
+            vectors[i + 1 :, i] = 0.0
         self.coordinates = np.ascontiguousarray(vectors[:q].transpose(1, 2, 0))
 
     def back(self, coordinates: Array) -> Array:

@@ -11,8 +11,7 @@ one task, minimum norm or averaged          `SingleTask`       T
 mixture, minimum norm or averaged           `Mixture`          (tasks in it)^4
 one task, another filter                    `FilteredTask`     min(n, p)^2
 one task, one-pass SGD                      `OnePass`          n
-stored samples; mixtures with a filter, or  `reduced_runs`     N^3, N samples in the step
-within k of interpolation from below        (all steps)
+stored samples; mixtures with a filter      `reduced_runs`     N^3, N samples in the step
 ==========================================  =================  ===========================
 
 Of a Gaussian vector of R^p only the k+1 kept coordinates and the length of all others are drawn; what falls outside
@@ -22,7 +21,6 @@ the span is folded into b. docs/theory/simulation.md has the proofs. `simulate_t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from itertools import islice
 
 import numpy as np
 
@@ -31,8 +29,8 @@ from ebbing.curriculum import Curriculum
 from ebbing.learners import Averaged, Learner, MinimumNorm, OnePassSgd
 from ebbing.problem import Problem
 from ebbing.simulation._filters import FilteredTask, OnePass
-from ebbing.simulation._minimum_norm import Mixture, SingleTask, StepLaw, has_mixture_law
-from ebbing.simulation._reduced import reduced_runs
+from ebbing.simulation._minimum_norm import Mixture, SingleTask, StepLaw
+from ebbing.simulation._reduced import largest_step, reduced_runs
 from ebbing.simulation._span import NUMBERS_AT_ONCE, ground_truths
 from ebbing.simulation._steps import Schedule, Step, can_forget, forgetting, generalization, offsets
 from ebbing.simulation.results import SimulatedMetrics, Simulation
@@ -143,15 +141,15 @@ def _batches(schedule: Schedule, runs: int, seed: int) -> Iterator[tuple[int, Ar
     Each stream of random numbers is consumed run by run, so no result depends on the size of the batches.
     """
     problem, alpha = schedule.problem, ground_truths(schedule.problem)
-    streams = np.random.SeedSequence(check_seed(seed)).spawn(2)
-    normal, gamma = np.random.default_rng(streams[0]), np.random.default_rng(streams[1])
+    seeds = np.random.SeedSequence(check_seed(seed))
     laws = step_laws(schedule, alpha)
-    if laws is None:
-        drawn = reduced_runs(schedule, alpha, normal)
-        at_once = max(1, min(runs // 20, NUMBERS_AT_ONCE // ((len(schedule.steps) + 1) * problem.T)))
+    if laws is None:  # a generator for each run
+        at_once = max(1, min(-(-runs // 20), NUMBERS_AT_ONCE // largest_step(schedule)))
         for first in range(0, runs, at_once):
-            yield first, np.stack(list(islice(drawn, min(at_once, runs - first))))
+            generators = [np.random.default_rng(child) for child in seeds.spawn(min(at_once, runs - first))]
+            yield first, reduced_runs(schedule, alpha, generators)
         return
+    normal, gamma = (np.random.default_rng(child) for child in seeds.spawn(2))
     normals, shapes = sum(law.normals for law in laws), np.concatenate([law.freedom for law in laws]) / 2
     at_once = max(_LEAST_BATCH, NUMBERS_AT_ONCE // (len(laws) * problem.T + normals + len(shapes)))
     for first in range(0, runs, at_once):
@@ -162,7 +160,7 @@ def _batches(schedule: Schedule, runs: int, seed: int) -> Iterator[tuple[int, Ar
 
 
 def step_laws(schedule: Schedule, alpha: Array) -> list[StepLaw] | None:
-    """Return the law of every step, or None if one has no closed law.
+    """Return the law of every step, or None if one has none of its own.
 
     Args:
         schedule: The steps.
@@ -184,8 +182,7 @@ def step_laws(schedule: Schedule, alpha: Array) -> list[StepLaw] | None:
 def _step_law(step: Step, learner: Learner, p: int, targets: Array, sigma: Array) -> StepLaw | None:
     to_the_end = isinstance(learner, MinimumNorm | Averaged)
     if len(step.tasks) > 1:
-        covered = to_the_end and has_mixture_law(step, p, targets.shape[1])
-        return Mixture(step, p, targets, sigma) if covered else None
+        return Mixture(step, p, targets, sigma) if to_the_end else None
     (t,), (n,) = step.tasks, step.samples
     one = n, p, targets[t], float(sigma[t])
     if isinstance(learner, OnePassSgd):
@@ -199,15 +196,14 @@ def _learn_all(schedule: Schedule, alpha: Array, laws: list[StepLaw], normals: A
     width = min(k + 1, schedule.problem.p)
     targets = np.pad(alpha, [(0, 0), (0, width - k)])[:, :, None]  # (T, width, 1)
     weight = schedule.learner.weight if isinstance(schedule.learner, Averaged) else 1.0
-    # Runs last and contiguous: every operation below is one long sweep over them.
-    normals, chi2 = np.ascontiguousarray(normals.T), 2 * np.ascontiguousarray(gammas.T)
-    w = np.zeros((width, batch))
+    chi2 = 2 * gammas
+    w = np.zeros((width, batch))  # runs last: one long sweep over them
     difference = np.empty((T, width, batch))
     errors = np.empty((S + 1, T, batch))
     errors[0] = schedule.problem.start[:, None]
     shares = (offsets([law.normals for law in laws]), offsets([len(law.freedom) for law in laws]))
     for s, (law, a, b) in enumerate(zip(laws, *shares, strict=True)):
-        learned, beyond = law.learn(w, normals[a], chi2[b])
+        learned, beyond = law.learn(w, normals[:, a], chi2[:, b])
         if weight < 1:
             learned, beyond = w + weight * (learned - w), weight**2 * beyond
         w = learned

@@ -123,14 +123,13 @@ def learn_step(w: Array, X: Array, y: Array, learner: Learner) -> Array:
                 w = w + learner.rate * x * (y[:, a] - np.einsum("bp,bp->b", x, w))[:, None]
             return w
     Xt = X.transpose(0, 2, 1)
-    residual = y - np.einsum("bnp,bp->bn", X, w)
-    if X.shape[1] < X.shape[2]:  # the nonzero eigenvalues of X'X are those of XX'
-        s, O = np.linalg.eigh(X @ Xt)  # (runs, N), (runs, N, N)
-        coefficients = learner.filter(s) / s * np.einsum("bns,bn->bs", O, residual)
-        return w + np.einsum("bnp,bns,bs->bp", X, O, coefficients, optimize=True)
-    s, Q = np.linalg.eigh(Xt @ X)
-    coefficients = learner.filter(s) / s * np.einsum("bps,bnp,bn->bs", Q, X, residual, optimize=True)
-    return w + np.einsum("bps,bs->bp", Q, coefficients)
+    residual = y[:, :, None] - X @ w[:, :, None]  # (runs, N, 1)
+    wide = X.shape[1] < X.shape[2]
+    s, vectors = np.linalg.eigh(X @ Xt if wide else Xt @ X)  # the nonzero eigenvalues are the same
+    gain = (learner.filter(s) / s)[:, :, None]  # (runs, min(N, p), 1)
+    back = vectors.transpose(0, 2, 1)
+    change = Xt @ (vectors @ (gain * (back @ residual))) if wide else vectors @ (gain * (back @ (Xt @ residual)))
+    return w + change[:, :, 0]
 
 
 def solve_task(w: Array, X: Array, y: Array) -> Array:
