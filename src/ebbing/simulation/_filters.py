@@ -14,7 +14,7 @@ import numpy as np
 
 from ebbing._validate import Array
 from ebbing.learners import OnePassSgd, SpectralFilter
-from ebbing.simulation._minimum_norm import direction, inner
+from ebbing.simulation._minimum_norm import across_unit, direction, inner
 
 
 class FilteredTask:
@@ -103,25 +103,6 @@ class OnePass:
             if not self.line:
                 b = np.hypot(b - move * across, move * np.sqrt(chi2[1 + i]))
         return across_unit(self.target + a * unit, unit, b, normals[3 * self.n :], chi2[0])
-
-
-def across_unit(center: Array, unit: Array, length: Array, h: Array, not_kept: Array) -> tuple[Array, Array]:
-    """Return center + length v with v uniform on the unit sphere orthogonal to `unit`.
-
-    Args:
-        center: Kept coordinates (width, runs).
-        unit: Unit vectors (width, runs).
-        length: Lengths (runs,).
-        h: Standard normal numbers (width, runs).
-        not_kept: Squared length of the other coordinates of h (runs,).
-
-    Returns:
-        Kept coordinates of the sum (width, runs), and the squared length of the rest (runs,).
-    """
-    h = h - inner(h, unit) * unit
-    whole = inner(h, h) + not_kept
-    scale = np.divide(length, np.sqrt(whole), out=np.zeros_like(length), where=whole > 1e-30)  # p = 1: nothing across
-    return center + scale * h, scale**2 * not_kept
 
 
 def wishart_eigenvalues(diagonal: Array, beside: Array) -> Array:

@@ -96,8 +96,9 @@ def degrees_of_freedom(n: int, p: int, not_kept: int) -> Array:
 class Mixture:
     """Learning samples of several tasks together to the end: the theorems of sections 5.5 and 5.6.
 
-    With V an orthonormal basis of a q-dimensional space that contains every w*_j - w, only [XV, residuals] (N, q+1)
-    matters of the features and labels, and of it only its triangular factor, from one small factor per task.
+    Let 0 be the task with the most samples, V an orthonormal basis of a q-dimensional space that contains all w*_j - w,
+    A = XV, and u = X_j (w*_j - w*_0) + z the residuals at w*_0, task by task. Of features and labels only [A, u]
+    (N, q+1) matters, and of it only its triangular factor.
 
     Args:
         step: The tasks and their numbers of samples, N in all.
@@ -107,17 +108,23 @@ class Mixture:
     """
 
     def __init__(self, step: Step, p: int, targets: Array, sigma: Array) -> None:
-        tasks, N = list(step.tasks), step.size
-        self.width = targets.shape[1]
-        self.q = q = min(len(tasks), self.width)
+        order = sorted(range(len(step.tasks)), key=lambda i: -step.samples[i])
+        tasks, samples, N = [step.tasks[i] for i in order], [step.samples[i] for i in order], step.size
+        self.target, self.sigma, width = targets[tasks[0]], sigma[tasks], targets.shape[1]
+        # The first vectors of the basis span the differences between tasks; the last one, if any, differs between runs.
+        self.fixed = min(len(tasks) - 1, width)
+        self.q = q = self.fixed + (width > self.fixed)
+        self.basis, coefficients = np.linalg.qr((targets[tasks] - self.target)[1:].T, mode="complete")
+        self.coefficients = np.column_stack([np.zeros(self.fixed), coefficients[: self.fixed]])  # of w*_j - w*_0
+        self.same_noise = bool(np.all(self.sigma == self.sigma[0]))
         self.over, self.all_seen = p > N, p == q
-        self.targets, self.sigma = targets[tasks], sigma[tasks]
         wishart = [p - N + 1] if self.over else [] if self.all_seen else [N - p + q, p - q]
-        self.samples = _sample_factor(step.samples, q)
+        self.samples = _sample_factor(samples, q, noisy=not self.same_noise)
         self.factors = [self.samples, *(TriangularFactor.of(freedom, q + 1) for freedom in wishart)]
-        self.normals = sum(factor.normals for factor in self.factors) + self.width - q
-        last = [p - self.width] if self.over else [p - self.width, N - p + q + 1]
+        self.normals = sum(factor.normals for factor in self.factors) + width - self.fixed + q + 1
+        last = [p - width, max(N - q - 1, 0), 0 if self.over else N - p + q + 1]
         self.freedom = np.concatenate([*(factor.freedom for factor in self.factors), np.array(last, dtype=float)])
+        self.beyond = N > q  # whether noise has a part that A cannot fit
 
     def learn(self, w: Array, normals: Array, chi2: Array) -> tuple[Array, Array]:
         """Return the model after the step.
@@ -130,30 +137,44 @@ class Mixture:
         Returns:
             Kept coordinates of the model after (width, runs), and the squared length of the rest (runs,).
         """
-        q = self.q
+        q, fixed = self.q, self.fixed
         numbers, squares = (offsets([getattr(f, k) for f in self.factors]) for k in ("normals", "rows"))
-        drawn = [
+        U, *drawn = [
             factor.draw(normals[:, a], chi2[:, b]) for factor, a, b in zip(self.factors, numbers, squares, strict=True)
         ]
-        h, not_kept = np.ascontiguousarray(normals[:, numbers[-1].stop :].T), chi2[:, squares[-1].stop]
-        frame = Frame(self.targets.T[:, :, None] - w[:, None, :], q)  # of the w*_j - w (width, tasks, runs)
-        U = drawn[0]
+        noise, h = np.split(normals[:, numbers[-1].stop :], [q + 1], axis=1)
+        not_kept, unfitted, denominator = chi2[:, squares[-1].stop :].T
         for j, rows in enumerate(self.samples.parts):
-            U[:, rows, q] *= self.sigma[j]
-            U[:, rows, q:] += U[:, rows, :q] @ frame.coordinates[j][:, :, None]  # the residuals A_j c_j + z_j
-        R = np.linalg.qr(U, mode="r")  # (runs, q+1, q+1), or one row less if there are as few samples
+            U[:, rows, q] *= self.sigma[j]  # zeros if the noise is added below
+            own = min(j, fixed)
+            U[:, rows, q] += U[:, rows, :own] @ self.coefficients[:own, j]
+        R = np.linalg.qr(U, mode="r")  # (runs, q+1, q+1), or one row less
         if R.shape[1] == q:
             R = np.concatenate([R, np.zeros((len(R), 1, q + 1))], axis=1)
+        if self.same_noise:  # the same in every direction, so it may be drawn in the basis of R
+            R[:, :q, q] += self.sigma[0] * noise[:, :q]
+            if self.beyond:
+                R[:, q, q] = np.hypot(R[:, q, q] + self.sigma[0] * noise[:, q], self.sigma[0] * np.sqrt(unfitted))
+        distance = np.empty((q, w.shape[1]))  # w*_0 - w in the basis
+        rotated = self.basis.T @ (self.target[:, None] - w)
+        unit = rotated[fixed:]
+        distance[:fixed] = rotated[:fixed]
+        if q > fixed:
+            unit, distance[fixed] = direction(unit)
+        R[:, :q, q:] += R[:, :q, :q] @ distance.T[:, :, None]
         if self.over:
-            change, squared = _overparameterized(R, *drawn[1:])
+            change, squared = _overparameterized(R, *drawn)
         elif self.all_seen:
             change, squared = np.linalg.solve(R[:, :q, :q], R[:, :q, q:]), np.zeros(len(R))
         else:
-            change, squared = _underparameterized(R, *drawn[1:])
-            squared = squared / chi2[:, -1]
-        outside = inner(h, h) + not_kept if len(h) else not_kept
-        scale = np.sqrt(np.divide(squared, outside, out=np.zeros_like(squared), where=outside > 0))
-        return w + frame.back(np.concatenate([change[:, :, 0].T, scale * h])), scale**2 * not_kept
+            change, squared = _underparameterized(R, *drawn)
+            squared = squared / denominator
+        change = change[:, :, 0].T
+        length = np.sqrt(squared)
+        if q == fixed:
+            return w + self.basis @ change, squared
+        rest, beyond = across_unit(change[fixed] * unit, unit, length, np.ascontiguousarray(h.T), not_kept)
+        return w + self.basis @ np.concatenate([change[:fixed], rest]), beyond
 
 
 def _overparameterized(R: Array, F: Array) -> tuple[Array, Array]:
@@ -177,6 +198,7 @@ def _underparameterized(R: Array, F1: Array, F2: Array) -> tuple[Array, Array]:
     """
     q = R.shape[1] - 1
     T = np.linalg.qr(np.concatenate([F1, F2], axis=1), mode="r")
+    T *= np.copysign(1.0, np.diagonal(T, axis1=1, axis2=2))[:, :, None]  # signs that depend on F1 would bias the law
     across, along = (np.linalg.solve(T.transpose(0, 2, 1), F.transpose(0, 2, 1)).transpose(0, 2, 1) for F in (F1, F2))
     left = R[:, :, q:].copy()  # [r - y, rho]: the residuals that A leaves
     left[:, :q] = -R[:, q:, q:] * np.linalg.solve(across[:, :q, :q], across[:, :q, q:])
@@ -227,62 +249,46 @@ class TriangularFactor:
         return factors.reshape(len(chi2), self.rows, self._columns)
 
 
-def _sample_factor(samples: Sequence[int], q: int) -> TriangularFactor:
-    """Return a factor of all [A_j, z_j / sigma_j], one above the other, A_j (n_j, q) in the coordinates of a `Frame`.
+def _sample_factor(samples: Sequence[int], q: int, *, noisy: bool) -> TriangularFactor:
+    """Return a factor of all [A_j, z_j / sigma_j], one above the other, A_j (n_j, q) in the basis of `Mixture`.
 
-    The residuals of task j are A_j c_j + z_j, and c_j has zeros after its j-th coordinate. So task j has rows of its own
-    for its noise and its first j coordinates. Beyond them its samples have no residual, and all tasks share rows.
+    The residuals of task j = 0, 1, ... are A_j c_j + z_j, and only the first j coordinates of c_j are not zero. So task
+    j has rows of its own for its noise, if it is noisy, and j coordinates. Beyond them its samples have no residual,
+    and all tasks share rows.
     """
     leads: list[tuple[int, int, range]] = []
-    heights = []
-    for j, n in enumerate(samples, start=1):
-        order = [q, *range(min(j, q))]  # the noise first, then the coordinates
+    heights, left = [], [0] * (q + 1)
+    for j, n in enumerate(samples):
+        order = [*[q] * noisy, *range(min(j, q))]  # the noise first, then the coordinates
         heights.append(min(n, len(order)))
-        leads += [(n - i, order[i], range(i, q)) for i in range(heights[-1])]
+        leads += [(n - i, c, range(0 if c == q else c + 1, q)) for i, c in enumerate(order[: heights[-1]])]
+        left[min(j, q)] += n - heights[-1]
     shared = 0
-    for i in range(1, q):
-        shared += max(samples[i - 1] - i - 1, 0)
+    for i in range(q):
+        shared += left[i]
         if shared:
             leads.append((shared, i, range(i + 1, q)))
             shared -= 1
     return TriangularFactor(leads, q + 1, offsets(heights))
 
 
-class Frame:
-    """An orthonormal frame of each run whose first j vectors span the first j given vectors (Householder reflections).
+def across_unit(center: Array, unit: Array, length: Array, h: Array, not_kept: Array) -> tuple[Array, Array]:
+    """Return center + length v with v uniform on the unit sphere orthogonal to `unit`.
 
     Args:
-        vectors: The vectors (width, number, runs); overwritten.
-        q: How many vectors of the frame span all of them: the smaller of width and number.
+        center: Kept coordinates (width, runs).
+        unit: Unit vectors (width, runs).
+        length: Lengths (runs,).
+        h: Standard normal numbers (width, runs).
+        not_kept: Squared length of the other coordinates of h (runs,).
 
-    Attributes:
-        coordinates: Coordinates of each vector in the first q vectors of the frame (number, runs, q).
+    Returns:
+        Kept coordinates of the sum (width, runs), and the squared length of the rest (runs,).
     """
-
-    def __init__(self, vectors: Array, q: int) -> None:
-        self._reflections: list[tuple[int, Array]] = []
-        for i in range(q):
-            v = vectors[i:, i].copy()  # (width - i, runs)
-            v[0] += np.copysign(np.sqrt(inner(v, v)), v[0])
-            length = np.sqrt(inner(v, v))
-            v = np.divide(v, length, out=np.zeros_like(v), where=length > 0)  # a zero vector needs no reflection
-            self._reflections.append((i, v))
-            vectors[i:, i:] -= 2 * v[:, None] * inner(v[:, None], vectors[i:, i:])
-            vectors[i + 1 :, i] = 0.0
-        self.coordinates = np.ascontiguousarray(vectors[:q].transpose(1, 2, 0))
-
-    def back(self, coordinates: Array) -> Array:
-        """Return vectors from their coordinates in the frame.
-
-        Args:
-            coordinates: One vector per run (width, runs).
-
-        Returns:
-            The vectors in the kept coordinates (width, runs).
-        """
-        for i, v in reversed(self._reflections):
-            coordinates[i:] -= 2 * v * inner(v, coordinates[i:])
-        return coordinates
+    h = h - inner(h, unit) * unit
+    whole = inner(h, h) + not_kept
+    scale = np.divide(length, np.sqrt(whole), out=np.zeros_like(length), where=whole > 1e-30)  # p = 1: nothing across
+    return center + scale * h, scale**2 * not_kept
 
 
 def direction(x: Array) -> tuple[Array, Array]:
