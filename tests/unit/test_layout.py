@@ -28,6 +28,7 @@ ORDER = (
     "theory._covariance",
     "theory._description",
     "theory._terms",
+    "theory._wishart",
     "theory._step_rates",
     "theory._step_checks",
     "theory._steps",

@@ -37,6 +37,10 @@ class InfiniteExpectationError(ValueError):
     """The expected error is infinite."""
 
 
+class UnknownExpectationError(ValueError):
+    """The expected error is finite, but no exact formula is known, or not to enough digits."""
+
+
 @dataclass(frozen=True)
 class Rates:
     """The coefficients of the recursions, as the table of this module defines them.

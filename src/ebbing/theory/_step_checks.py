@@ -7,11 +7,7 @@ import numpy.typing as npt
 
 from ebbing.learners import Averaged, GradientSteps, Learner, MinimumNorm, OnePassSgd
 from ebbing.problem import Problem
-from ebbing.theory._rates import InfiniteExpectationError
-
-
-class UnknownExpectationError(ValueError):
-    """The expected error is finite, but no exact formula is known."""
+from ebbing.theory._rates import InfiniteExpectationError, UnknownExpectationError
 
 
 def check_rates_converge(samples: npt.NDArray[np.int64], p: int, learner: Learner) -> None:

@@ -19,19 +19,24 @@ conflict    h2 - N^2 v: the disagreement     N (p - 1) /        (N^2 (p+1) - N (
             of the tasks acts as noise       (p (p - N - 1))    ((N - p - 1) (N - 1) (N + 2))
 ==========  ===============================  =================  ==========================================
 
-f is the learner's filter of the eigenvalues s of X'X, h2 = E tr f^2 / p. To the end, `noise` and `conflict` are
-infinite for |p - N| <= 1. With a single task in the step the dispersion is zero and c is its ground truth.
+f is the learner's filter of the eigenvalues s of X'X, h2 = E tr f^2 / p. For any filter, `_wishart` has the expected
+traces, and conflict = (N (Np - 2) E tr f^2/s + 4 N E tr f f' + (N - 2) E tr f^2) / (p (N - 1) (N + 2)).
+To the end, `noise` and `conflict` are infinite for |p - N| <= 1. With a single task in the step the dispersion is zero
+and c is its ground truth.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from ebbing._validate import Array
-from ebbing.learners import Averaged, Learner, MinimumNorm, OnePassSgd
+from ebbing.learners import Averaged, GradientFlow, GradientSteps, Learner, MinimumNorm, OnePassSgd, Ridge
+from ebbing.theory._rates import UnknownExpectationError
+from ebbing.theory._wishart import expected_traces
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,8 @@ class StepRates:
             return _averaged(_to_the_end(samples, p), learner.weight)
         if isinstance(learner, OnePassSgd):
             return _one_pass(samples, p, learner.rate)
-        raise NotImplementedError(learner)
+        different = {N: _filtered(N, p, learner) for N in np.unique(samples).tolist()}
+        return cls(*np.array([different[N] for N in samples.tolist()]).T)
 
 
 def _to_the_end(samples: npt.NDArray[np.int64], p: int) -> StepRates:
@@ -82,6 +88,33 @@ def _to_the_end(samples: npt.NDArray[np.int64], p: int) -> StepRates:
         conflict=np.where(samples == 1, 0.0, np.where(over, fewer, several)),
         noise=np.minimum(N, q) * per_slack,
     )
+
+
+@lru_cache(maxsize=4096)
+def _filtered(N: int, p: int, learner: Ridge | GradientSteps | GradientFlow) -> tuple[float, ...]:
+    """Return retained, replaced, unfinished, conflict and noise of a step with N samples."""
+
+    def functions(s: Array) -> Array:
+        f = learner.filter(s)
+        return np.array([f, 1 - f, f * (1 - f), f**2, f**2 / s, f * learner.filter_derivative(s)])
+
+    try:
+        f, left, unfinished, square, noise, slope = expected_traces(functions, N, p).tolist()
+    except ArithmeticError as reason:
+        raise UnknownExpectationError(
+            f"{learner} with N={N} samples in a step and p={p}: {reason}; {_WAY_OUT[type(learner)]}, or simulate"
+        ) from None
+    conflict = (
+        (N * (N - 2 / p) * noise + (4 * N * slope + (N - 2) * square) / p) / ((N - 1) * (N + 2)) if N > 1 else 0.0
+    )
+    return (p - min(N, p) + left) / p, f / p, unfinished / p, conflict, noise
+
+
+_WAY_OUT = {
+    Ridge: "use a larger penalty, or N further from p",
+    GradientSteps: "use a smaller rate or fewer steps",
+    GradientFlow: "use a shorter time, or N further from p",
+}
 
 
 def _averaged(end: StepRates, weight: float) -> StepRates:

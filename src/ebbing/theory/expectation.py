@@ -18,13 +18,18 @@ import numpy.typing as npt
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.curriculum import Curriculum, check_curriculum
-from ebbing.learners import Learner, MinimumNorm, check_learner
+from ebbing.learners import Averaged, Learner, MinimumNorm, Ridge, check_learner
 from ebbing.problem import Problem, check_problem
 from ebbing.theory._covariance import standard_deviations
 from ebbing.theory._description import describe, describe_curriculum, describe_model, learning_notes
-from ebbing.theory._rates import InfiniteExpectationError, Rates, check_two_tasks, finite_rates
+from ebbing.theory._rates import (
+    InfiniteExpectationError,
+    Rates,
+    UnknownExpectationError,
+    check_two_tasks,
+    finite_rates,
+)
 from ebbing.theory._recursion import ExpectedErrors
-from ebbing.theory._step_checks import UnknownExpectationError
 from ebbing.theory._steps import expected_errors
 from ebbing.theory._terms import SOURCES, Terms
 
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _TO_THE_END = MinimumNorm()
+_SAME = (MinimumNorm(), Ridge(0), Averaged(1))  # as learning to the end
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -54,14 +60,18 @@ class Expectation(Tabular):
     learner: Learner = field(default_factory=MinimumNorm)
     _curriculum: Curriculum | None = None
 
-    @cached_property
+    @property
     def curriculum(self) -> Curriculum:
         """The steps of learning."""
         return self._curriculum or Curriculum.sequential(self.problem)
 
-    @cached_property
+    @property
     def first_steps(self) -> npt.NDArray[np.int64]:
         """The step in which each task is first learned, from 1; 0 for a task that is never learned (T,)."""
+        return self._first_steps
+
+    @cached_property
+    def _first_steps(self) -> npt.NDArray[np.int64]:
         if self._curriculum:
             return self._curriculum.first_steps(self.problem)
         return np.arange(1, self.problem.T + 1)
@@ -239,10 +249,11 @@ def expect(problem: Problem, curriculum: Curriculum | None = None, *, learner: L
     learner = check_learner(learner)
     if curriculum is not None:
         check_curriculum(curriculum)
-    if learner == MinimumNorm() and (curriculum is None or curriculum.is_sequential(problem)):
+    if learner in _SAME and (curriculum is None or curriculum.is_sequential(problem)):
         return _expect_sequence(problem)
     curriculum = curriculum or Curriculum.sequential(problem)
-    errors, forgetting_matrix, terms = expected_errors(problem, curriculum, learner)
+    effective = MinimumNorm() if learner in _SAME else learner
+    errors, forgetting_matrix, terms = expected_errors(problem, curriculum, effective)
     return Expectation(problem, errors, forgetting_matrix, terms, learner, curriculum)
 
 
