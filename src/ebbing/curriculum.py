@@ -166,7 +166,7 @@ class Curriculum:
                     raise ValueError(f"step {s + 1} has task {problem.names[j]!r} twice, by name and by place")
                 counts[s, j] = number
         if self.stored:
-            for j, first in enumerate(_first_steps(counts)):
+            for j, first in enumerate(first_steps_of(counts)):
                 seen = counts[first - 1, j] if first else 0
                 if (s := int(np.argmax(counts[:, j]))) + 1 != first and counts[s, j] > seen:
                     raise ValueError(
@@ -188,7 +188,7 @@ class Curriculum:
             >>> Curriculum([{1: 50}, {0: 50, 1: 5}]).first_steps(Problem.orthogonal(T=3, n=50, p=200)).tolist()
             [2, 1, 0]
         """
-        return _first_steps(self.samples(problem))
+        return first_steps_of(self.samples(problem))
 
     def is_sequential(self, problem: Problem) -> bool:
         """Return whether this is the paper's curriculum: each task once, in order, with its n samples.
@@ -199,7 +199,7 @@ class Curriculum:
         Returns:
             Whether it is.
         """
-        return bool(np.array_equal(self.samples(problem), np.diag(problem.n)))
+        return len(self.steps) == problem.T and np.array_equal(self.samples(problem), np.diag(problem.n))
 
     def __len__(self) -> int:
         return len(self.steps)
@@ -209,6 +209,25 @@ class Curriculum:
 
     def __repr__(self) -> str:
         return f"Curriculum([{', '.join(map(repr, self.steps))}]{', stored=True' * self.stored})"
+
+
+def check_curriculum(curriculum: object) -> Curriculum:
+    """Return a curriculum, if it is one.
+
+    Args:
+        curriculum: The curriculum.
+
+    Returns:
+        The same curriculum.
+
+    Raises:
+        ValueError: If it is something else, such as a list of steps.
+    """
+    if not isinstance(curriculum, Curriculum):
+        raise ValueError(
+            f"curriculum={curriculum!r}: give a Curriculum, such as Curriculum([{{0: 50}}, {{1: 50, 0: 10}}])"
+        )
+    return curriculum
 
 
 def _checked(s: int, step: object) -> Step:
@@ -235,5 +254,13 @@ def _place(problem: Problem, s: int, task: int | str) -> int:
     return task
 
 
-def _first_steps(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def first_steps_of(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Return the step, from 1, in which each task is first learned, 0 for never (T,).
+
+    Args:
+        counts: Samples n_sj (S, T).
+
+    Returns:
+        The steps.
+    """
     return np.where(counts.any(axis=0), np.argmax(counts > 0, axis=0) + 1, 0)
