@@ -46,7 +46,7 @@ from ebbing.theory import expect, expect_grid
 if TYPE_CHECKING:
     from ebbing import data, io, learn, order, plot, runs
     from ebbing.io.problems import read_problem
-    from ebbing.order import best_order, front, stakes, worst_order
+    from ebbing.order import best_order, best_replay, front, stakes, worst_order
 
 __version__ = "0.1.0"
 
@@ -61,6 +61,7 @@ __all__ = [
     "Problem",
     "Ridge",
     "best_order",
+    "best_replay",
     "data",
     "expect",
     "expect_grid",
@@ -84,6 +85,7 @@ __all__ = [
 _MODULES = ("data", "learn", "order", "plot", "runs")
 _LAZY = {
     "best_order": "ebbing.order",
+    "best_replay": "ebbing.order",
     "front": "ebbing.order",
     "read_problem": "ebbing.io.problems",
     "stakes": "ebbing.order",

@@ -1,17 +1,20 @@
-"""Task orders: the best one with a certificate, the range from best to worst, fronts, and simple rules."""
+"""Task orders: the best one with a certificate, the range from best to worst, fronts, and simple rules; the best replay."""
 
 from ebbing.order._best_order import best_order
 from ebbing.order._front import Front, FrontPoint, front
 from ebbing.order._stakes import RandomOrders, Stakes, random_orders, stakes, worst_order
 from ebbing.order.plan import Plan
+from ebbing.order.replay import ReplayPlan, best_replay
 
 __all__ = [
     "Front",
     "FrontPoint",
     "Plan",
     "RandomOrders",
+    "ReplayPlan",
     "Stakes",
     "best_order",
+    "best_replay",
     "front",
     "random_orders",
     "stakes",

@@ -10,9 +10,14 @@ import numpy.typing as npt
 
 from ebbing import metrics
 from ebbing._validate import Array
-from ebbing.curriculum import Curriculum
-from ebbing.learners import Learner, OnePassSgd, check_learner
+from ebbing.curriculum import Curriculum, check_curriculum
+from ebbing.learners import Learner, check_learner
 from ebbing.problem import Problem, check_problem
+from ebbing.theory._step_checks import check_rates_converge, check_single_tasks
+
+
+ONE_TASK = "forgetting compares a task with an earlier one: it needs at least two tasks, not 1"
+NOTHING_EARLIER = "forgetting compares a step with an earlier one, and every task is first learned in the last step"
 
 
 @dataclass(frozen=True)
@@ -64,31 +69,22 @@ class Schedule:
             The schedule.
 
         Raises:
-            ValueError: If the curriculum names an unknown task, or one-pass SGD meets a mixture.
+            ValueError: If the curriculum names an unknown task, one-pass SGD meets a mixture, or a learning rate diverges.
         """
         check_problem(problem)
         check_learner(learner)
         if curriculum is None:
+            check_rates_converge(problem.n, problem.p, learner)
             steps = tuple(Step((t,), (int(n),)) for t, n in enumerate(problem.n))
             return cls(problem, None, learner, steps, stored=False)
-        if not isinstance(curriculum, Curriculum):
-            raise ValueError(
-                f"curriculum is a {type(curriculum).__name__}: give a Curriculum, such as "
-                "Curriculum.replay(problem, memory=10) or Curriculum([{0: 50}, {1: 50, 0: 10}])"
-            )
-        counts = curriculum.samples(problem)
+        counts = check_curriculum(curriculum).samples(problem)
         places = [np.flatnonzero(row) for row in counts]
         steps = tuple(
             Step(tuple(map(int, tasks)), tuple(map(int, row[tasks])))
             for tasks, row in zip(places, counts, strict=True)
         )  # fmt: skip
-        if isinstance(learner, OnePassSgd):
-            for s, step in enumerate(steps):
-                if len(step.tasks) > 1:
-                    raise ValueError(
-                        f"step {s + 1} mixes {len(step.tasks)} tasks: one-pass SGD depends on the order of the samples "
-                        "within a step; give each task a step of its own"
-                    )
+        check_rates_converge(counts.sum(axis=1), problem.p, learner)
+        check_single_tasks(counts, learner)
         repeated = np.count_nonzero(counts, axis=0).max() > 1
         return cls(problem, curriculum, learner, steps, stored=bool(curriculum.stored and repeated))
 
@@ -128,7 +124,7 @@ def forgetting(problem: Problem, curriculum: Curriculum | None, errors: Array) -
         return np.asarray(metrics.forgetting(errors, kind="error"))
     old, first = earlier_tasks(problem, curriculum)
     if not len(old):
-        raise ValueError("forgetting compares a task with an earlier step: every task is first learned in the last one")
+        raise ValueError(NOTHING_EARLIER)
     return np.ascontiguousarray(errors[..., -1, old] - errors[..., first, old]).mean(axis=-1)
 
 

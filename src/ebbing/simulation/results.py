@@ -17,8 +17,7 @@ from ebbing.problem import Problem
 from ebbing.simulation import _steps
 from ebbing.simulation.estimate import MeanEstimate
 from ebbing.theory import expectation_if_finite
-from ebbing.theory._description import describe, describe_model, learning_notes
-from ebbing.theory._rates import check_two_tasks
+from ebbing.theory._description import describe, describe_curriculum, describe_model, learning_notes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -140,12 +139,14 @@ class SimulatedMetrics(Tabular):
 
 def _comparison(result: Simulation | SimulatedMetrics) -> Sequence[Table]:
     """Return the sample means with their standard errors beside theory."""
-    problem, runs, T = result.problem, len(result.generalization), result.problem.T
-    labels = {"forgetting": f"forgetting F_{T}", "generalization": f"generalization error G_{T}"}
-    if T < 2:
+    problem, curriculum, runs = result.problem, result.curriculum, len(result.generalization)
+    S = problem.T if curriculum is None else len(curriculum)
+    labels = {"forgetting": f"forgetting F_{S}", "generalization": f"generalization error G_{S}"}
+    forgets = _steps.can_forget(problem, curriculum)
+    if not forgets:
         del labels["forgetting"]
     estimates = {name: MeanEstimate.of(getattr(result, name)) for name in labels}
-    theory = expectation_if_finite(problem)
+    theory = expectation_if_finite(problem, curriculum, learner=result.learner)
     rows = [["mean of the runs" if runs > 1 else "the run", *(format_number(e.mean) for e in estimates.values())]]
     if runs > 1:
         rows += [
@@ -153,22 +154,29 @@ def _comparison(result: Simulation | SimulatedMetrics) -> Sequence[Table]:
             ["standard deviation of one run", *(format_number(e.std, ".4g") for e in estimates.values())],
         ]
     notes = [] if runs > 1 else ["One run has no standard error, so there is no z-score: use more runs."]
+    spread = [math.inf]
     if theory is None:
-        rows.append(["theory: expected", *("not finite" for _ in labels)])
-        spread = [math.inf]
+        rows.append(["theory: expected", *("infinite or not known" if curriculum else "not finite" for _ in labels)])
     else:
         spread = [getattr(theory, f"{name}_std") for name in labels]
-        rows += [
-            ["theory: expected", *(format_number(getattr(theory, name)) for name in labels)],
-            ["theory: standard deviation of one run", *(format_number(std, ".4g") for std in spread)],
-        ]
+        rows.append(["theory: expected", *(format_number(getattr(theory, name)) for name in labels)])
+        if not np.isnan(spread).any():
+            rows.append(["theory: standard deviation of one run", *(format_number(std, ".4g") for std in spread)])
         if runs > 1:
             scores = (estimate.z_score(getattr(theory, name)) for name, estimate in estimates.items())
             rows.append(["z-score of the mean, in standard errors", *(format_number(z, "+.2f") for z in scores)])
-        notes += learning_notes(problem, theory.errors, theory.forgetting if T > 1 else None)
-    if runs > 1 and not all(map(math.isfinite, spread)):
+        if curriculum is None and isinstance(result.learner, MinimumNorm):
+            notes += learning_notes(problem, theory.errors, theory.forgetting if forgets else None)
+    if runs > 1 and np.isinf(spread).any():
         notes.append("The variance is infinite here: standard errors and z-scores are not to be trusted.")
-    title = f"{describe(problem)}; {runs:,} run{'s' * (runs > 1)}\n{describe_model(problem.n, problem.p)}"
+    count = f"{runs:,} run{'s' * (runs > 1)}"
+    if curriculum is None and isinstance(result.learner, MinimumNorm):
+        title = f"{describe(problem)}; {count}\n{describe_model(problem.n, problem.p)}"
+    else:
+        first, model = describe_curriculum(
+            problem, curriculum or Curriculum.sequential(problem), result.learner
+        ).split("\n")  # fmt: skip
+        title = f"{first}; {count}\n{model}"
     return (Table(title, ["", *labels.values()], rows, notes),)
 
 
@@ -177,8 +185,9 @@ def _plot(result: Simulation | SimulatedMetrics, ax: Axes | None, quantity: Quan
 
     if quantity not in ("forgetting", "generalization"):
         raise ValueError(f"quantity={quantity!r}: give 'forgetting' or 'generalization'")
-    if quantity == "forgetting":
-        check_two_tasks(result.problem)
-    theory = expectation_if_finite(result.problem)
+    if quantity == "forgetting" and not _steps.can_forget(result.problem, result.curriculum):
+        raise ValueError(_steps.NOTHING_EARLIER if result.curriculum else _steps.ONE_TASK)
+    theory = expectation_if_finite(result.problem, result.curriculum, learner=result.learner)
     mean, std = (getattr(theory, quantity), getattr(theory, f"{quantity}_std")) if theory else (None, None)
-    return plot_sample_histogram(getattr(result, quantity), quantity, expected=mean, std=std, ax=ax)
+    known = std is not None and not math.isnan(std)
+    return plot_sample_histogram(getattr(result, quantity), quantity, expected=mean, std=std if known else None, ax=ax)
