@@ -5,16 +5,30 @@ from ebbing.order._front import Front, FrontPoint, front
 from ebbing.order._stakes import RandomOrders, Stakes, random_orders, stakes, worst_order
 from ebbing.order.plan import Plan
 from ebbing.order.replay import ReplayPlan, best_replay
+from ebbing.order.tuning import (
+    ReplayOrder,
+    Tuning,
+    best_order_with_replay,
+    best_penalty,
+    best_stopping_time,
+    best_weight,
+)
 
 __all__ = [
     "Front",
     "FrontPoint",
     "Plan",
     "RandomOrders",
+    "ReplayOrder",
     "ReplayPlan",
     "Stakes",
+    "Tuning",
     "best_order",
+    "best_order_with_replay",
+    "best_penalty",
     "best_replay",
+    "best_stopping_time",
+    "best_weight",
     "front",
     "random_orders",
     "stakes",
