@@ -45,18 +45,30 @@ def random_case(rng, *, p=None, together=3):
     return problem, Curriculum([step() for _ in range(int(rng.integers(2, 7)))])
 
 
-def draw_errors(rng, vectors, curriculum_samples, p, sigma, *, learner=None, runs):
-    """L of every run (runs, S+1, T): features drawn, weights learned by the singular value decomposition."""
+def draw_errors(rng, vectors, curriculum_samples, p, sigma, *, learner=None, stored=False, runs):
+    """L of every run (runs, S+1, T): features drawn, weights learned by the singular value decomposition.
+
+    With stored samples, a task seen before has the first of the samples that it had then.
+    """
     learner = learner or MinimumNorm()
     T, k = vectors.shape
     W = np.zeros((T, p))
     W[:, :k] = vectors
     w = np.zeros((runs, p))
+    memory = {}
     errors = [((w[:, None] - W) ** 2).sum(axis=2)]
     for counts in curriculum_samples:
-        owner = np.repeat(np.arange(T), counts)
-        X = rng.standard_normal((runs, len(owner), p))
-        y = np.einsum("rnp,np->rn", X, W[owner]) + sigma[owner] * rng.standard_normal((runs, len(owner)))
+        batch = []
+        for j, n in enumerate(counts):
+            if not (stored and j in memory):
+                X = rng.standard_normal((runs, n, p))
+                y = X @ W[j] + sigma[j] * rng.standard_normal((runs, n))
+                if n:
+                    memory[j] = X, y
+            else:
+                X, y = memory[j]
+            batch.append((X[:, :n], y[:, :n]))
+        X, y = (np.concatenate(parts, axis=1) for parts in zip(*batch, strict=True))
         U, root, V = np.linalg.svd(X, full_matrices=False)
         residual = y - np.einsum("rnp,rp->rn", X, w)
         along = np.einsum("rnk,rn->rk", U, residual) * learner.filter(root**2) / root

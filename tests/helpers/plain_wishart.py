@@ -5,6 +5,7 @@ polynomials: a_m = 2m + 1 + alpha, b_m^2 = m (m + alpha), u_j = prod_{i<j} b_{k+
 """
 
 from decimal import Decimal, localcontext
+from itertools import pairwise
 from math import ceil, log2, sqrt
 
 import mpmath as mp
@@ -57,7 +58,7 @@ def gradient_flow(time, N, p):
             noise, pieces = Decimal(0), max(2, ceil(log2(time * (sqrt(N) + sqrt(p)) ** 2)) + 2)
             nodes = mp.calculus.quadrature.GaussLegendre(mp.mp).calc_nodes(3, 140)
             edges = [Decimal(0), *(Decimal(time) * Decimal(2) ** -j for j in range(pieces, -1, -1))]
-            for a, b in zip(edges, edges[1:], strict=False):
+            for a, b in pairwise(edges):
                 for x, w in nodes:
                     u = (a + b) / 2 + (b - a) / 2 * Decimal(str(x))
                     integrand = 2 * (_exponential(u, N, p) - _exponential(2 * u, N, p))
@@ -86,9 +87,7 @@ def _exponential(u, N, p):
         total += entry(m, m)
     n = k - 1
     scale = Decimal(1)
-    while (
-        True
-    ):  # that factor, b_{m+1} ... b_n / (n-m)!, times u_j: from n to n + 2 it gains b_{n+1}^2 / ((n+2-m) (n+1-m))
+    while True:  # the factor b_{m+1} ... b_n / (n-m)! times u_j gains b_{n+1}^2 / ((n+2-m) (n+1-m)) from n to n + 2
         n += 2
         scale *= Decimal((n - 1) * (n - 1 + alpha)) / ((n - (k - 1)) * (n - 1 - (k - 1)))
         added = entry(k - 1, n) * scale
@@ -127,7 +126,7 @@ def gradient_steps(rate, steps, N, p):
             return {m: v.get(m, 0) - w.get(m, 0) for m in {*v, *w}}
 
         def columns(v):  # f v, f(1-f) v, f^2 v, f^2/s v, f f' v
-            power, before, total = power_and_sum(v)
+            power, before, _ = power_and_sum(v)
             f = minus(v, power)
             f_power, _, f_total = power_and_sum(f)
             slope, _, _ = power_and_sum(before)

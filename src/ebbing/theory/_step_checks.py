@@ -38,6 +38,37 @@ def check_single_tasks(samples: npt.NDArray[np.int64], learner: Learner) -> None
         )
 
 
+def check_stored(
+    problem: Problem, samples: npt.NDArray[np.int64], replayed: npt.NDArray[np.int64], learner: Learner
+) -> None:
+    """Raise where stored samples are replayed that the step before has not fitted, or not to the end.
+
+    Args:
+        problem: The tasks.
+        samples: n_sj (S, T).
+        replayed: The stored ones among them (S, T).
+        learner: How the steps learn.
+
+    Raises:
+        UnknownExpectationError: If so.
+    """
+    if not replayed.any():
+        return
+    way_out = "replay fresh samples (stored=False), or simulate"
+    if not isinstance(learner, MinimumNorm):
+        raise UnknownExpectationError(f"{learner}: stored samples are exact for MinimumNorm() only; {way_out}")
+    N = samples.sum(axis=1)
+    fitted = np.where(N[:-1, None] <= problem.p, samples[:-1], 0)
+    unfitted = (replayed[1:] > fitted) & (N[1:, None] < problem.p)
+    if unfitted.any():
+        s, j = np.argwhere(unfitted)[0]
+        raise UnknownExpectationError(
+            f"step {s + 2} replays {replayed[s + 1, j]} stored samples of {problem.names[j]!r}, of which step {s + 1} "
+            f"fits {fitted[s, j]}: the expectation is known where each step replays samples that the step before it "
+            f"fits, as Curriculum.replay(problem, memory, stored=True) does; {way_out}"
+        )
+
+
 def check_finite(
     problem: Problem,
     samples: npt.NDArray[np.int64],

@@ -18,8 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
+from math import lgamma
 
 import numpy as np
+from numpy.polynomial import legendre
 
 from ebbing._validate import Array
 
@@ -28,7 +30,9 @@ EXACT = 600
 TOLERANCE = 3e-11
 """Relative error of the interpolation in 1/k that is accepted."""
 _MARGINS = (10.0, 20.0, 40.0)  # P(root of an eigenvalue beyond sqrt(n) +- sqrt(k) by t) < exp(-t^2 / 2), 10^-21 for 10
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
+_NODES, _WEIGHTS = legendre.leggauss(16)
+_PANEL = np.linalg.inv(legendre.legvander(_NODES, len(_NODES) - 1))  # from values at the nodes to coefficients
+_INTEGRALS = legendre.legval(_NODES, legendre.legint(_PANEL, lbnd=-1)).T  # from values to integrals up to each node
 _SIZES = (
     (50, 60, 72, 90, 116, 160, 240, 400),
     (150, 180, 216, 270, 350, 480, 720, 1200),
@@ -76,7 +80,7 @@ def _trace(phi: Functions, k: int, alpha: float, scale: float = 1.0) -> Array:
             values = phi(scale * x)
             total = values @ weights
             last = np.abs(values[:, -len(_NODES) :]) @ np.abs(weights[-len(_NODES) :])
-        if np.all(last <= 1e-13 * np.abs(total)):
+        if np.all(np.isfinite(total)) and np.all(last <= 1e-13 * np.abs(total)):
             return total
     raise ArithmeticError("the expectation is dominated by eigenvalues that hardly ever occur")
 
@@ -118,6 +122,14 @@ def _panels(edges: Array) -> tuple[Array, Array]:
     return (middle[:, None] + half[:, None] * _NODES).ravel(), (half[:, None] * _WEIGHTS).ravel()
 
 
+def _cumulative(values: Array, weights: Array) -> tuple[Array, float]:
+    """Return the integral of a function up to each node of `_panels`, from its values there, and over all panels."""
+    panel = values.reshape(-1, len(_NODES))
+    half = weights.reshape(-1, len(_NODES))[:, :1] / _WEIGHTS[0]
+    whole = np.cumsum(np.concatenate([[0.0], (panel * half) @ _WEIGHTS]))
+    return (whole[:-1, None] + (panel * half) @ _INTEGRALS.T).ravel(), float(whole[-1])
+
+
 @lru_cache(maxsize=256)
 def spectrum(k: int, alpha: float, margin: float = 10.0) -> tuple[Array, Array]:
     """Return points and weights such that E tr phi = sum of weights phi(points), for k eigenvalues; alpha = |N - p|.
@@ -128,14 +140,12 @@ def spectrum(k: int, alpha: float, margin: float = 10.0) -> tuple[Array, Array]:
     >>> float(weights.sum().round(12)), float((weights @ x).round(12)), float((weights @ (1 / x)).round(12))
     (3.0, 21.0, 1.0)
     """
-    from scipy.special import gammainc
-
     root, excess, weights = _roots_of_eigenvalues(k, alpha, margin)
     x = root**2
     psi = _Laguerre(alpha, _log_psi0(excess, x, alpha), excess)
-    log_I0 = _log_I0(alpha)
     b = np.sqrt(np.arange(k + 1) * (np.arange(k + 1) + alpha))
-    e = np.exp(log_I0) * (gammainc((alpha + 1) / 2, x / 2) - 0.5) if k % 2 == 0 else np.zeros_like(x)  # e_0, or e_-1
+    below, I0 = _cumulative(2 * psi.value(), weights)
+    e = below - I0 / 2 if k % 2 == 0 else np.zeros_like(x)  # e_0; or e_-1, which b_0 = 0 multiplies
     density = np.zeros_like(x)
     for m in range(k - 1):
         value = psi.value()
@@ -145,8 +155,7 @@ def spectrum(k: int, alpha: float, margin: float = 10.0) -> tuple[Array, Array]:
         psi.advance()
     end = b[k - 1] / 2 * e
     if k % 2:
-        log_I = log_I0 + np.log(b[1 : k - 1 : 2] / b[2:k:2]).sum()
-        end = end + np.exp(-log_I)
+        end = end + np.exp(-np.log(b[1 : k - 1 : 2] / b[2:k:2]).sum()) / I0
     density = density + psi.value() * end / root
     weights = weights * 2 * root * density
     return x, weights * (k / weights.sum())  # the density integrates to k; rounding of huge exponents cancels here
@@ -168,10 +177,8 @@ def _roots_of_eigenvalues(k: int, alpha: float, margin: float) -> tuple[Array, A
 
 def _log_psi0(excess: Array, x: Array, alpha: float) -> Array:
     """Return log psi_0(x) = (alpha log x - x - log Gamma(alpha + 1)) / 2."""
-    from scipy.special import gammaln
-
     if alpha < 50:
-        return (alpha * np.log(x) - x - gammaln(alpha + 1)) / 2
+        return (alpha * np.log(x) - x - lgamma(alpha + 1)) / 2
     u = excess / alpha
     return (-alpha * _minus_log1p(u) - np.log(2 * np.pi * alpha) / 2 - _stirling(alpha)) / 2
 
@@ -187,27 +194,8 @@ def _minus_log1p(u: Array) -> Array:
 
 
 def _stirling(a: float) -> float:
-    """Return log Gamma(a + 1) - (a log a - a + log(2 pi a) / 2), for a >= 25."""
+    """Return log Gamma(a + 1) - (a log a - a + log(2 pi a) / 2), for a >= 50."""
     return 1 / (12 * a) - 1 / (360 * a**3) + 1 / (1260 * a**5) - 1 / (1680 * a**7)
-
-
-def _log_I0(alpha: float) -> float:
-    """Return log I_0 = log(2^((alpha+1)/2) Gamma((alpha+1)/2) / Gamma(alpha+1)^(1/2))."""
-    from scipy.special import gammaln
-
-    if alpha < 50:
-        return (alpha + 1) / 2 * np.log(2) + gammaln((alpha + 1) / 2) - gammaln(alpha + 1) / 2
-    h = (alpha - 1) / 2
-    return (  # by Stirling's formula, without the terms that cancel
-        h * np.log1p(-1 / alpha)
-        + 0.5
-        + np.log(2)
-        - np.log(alpha) / 2
-        + np.log(2 * np.pi * h) / 2
-        - np.log(2 * np.pi * alpha) / 4
-        + _stirling(h)
-        - _stirling(alpha) / 2
-    )
 
 
 class _Laguerre:
