@@ -11,17 +11,20 @@ from ebbing.cli.options import (
     AsJson,
     Distances,
     Gram,
+    LearnerName,
     Parameters,
     ProblemFile,
+    Replay,
     Samples,
     Seed,
     Sigma,
     Tasks,
     Unmodeled,
     Vectors,
+    load_curriculum,
     load_problem,
 )
-from ebbing.cli.parsing import parse_objective, parse_whole
+from ebbing.cli.parsing import parse_learner, parse_objective, parse_whole
 
 
 def expect(
@@ -35,6 +38,8 @@ def expect(
     p: Parameters = None,
     sigma: Sigma = None,
     unmodeled: Unmodeled = None,
+    replay: Replay = None,
+    learner: LearnerName = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute the exact expected forgetting and generalization error.
@@ -57,7 +62,7 @@ def expect(
         sigma=sigma,
         unmodeled=unmodeled,
     )
-    expectation = ebbing.expect(problem)
+    expectation = ebbing.expect(problem, load_curriculum(file, replay, problem), learner=parse_learner(learner))
     if as_json:
         print(to_json("expect", expectation_json(expectation)))
     else:
@@ -77,6 +82,8 @@ def simulate(
     unmodeled: Unmodeled = None,
     runs: Annotated[int, typer.Option(parser=parse_whole, metavar="INTEGER", help="Number of independent runs.")] = 300,
     seed: Seed = 0,
+    replay: Replay = None,
+    learner: LearnerName = None,
     as_json: AsJson = False,
 ) -> None:
     """Simulate random tasks and compare the results with theory.
@@ -100,8 +107,9 @@ def simulate(
         sigma=sigma,
         unmodeled=unmodeled,
     )
+    plan, how = load_curriculum(file, replay, problem), parse_learner(learner)
     with progress_bar("simulating") as report:
-        simulation = ebbing.simulate_metrics(problem, runs, seed, progress=report)
+        simulation = ebbing.simulate_metrics(problem, runs, seed, curriculum=plan, learner=how, progress=report)
     if as_json:
         print(to_json("simulate", simulation_json(simulation, seed)))
     else:
@@ -136,6 +144,13 @@ def order(
         Path | None,
         typer.Option(metavar="FILE", help="Save a heat map of the distances in the new order: .png, .svg or .pdf."),
     ] = None,
+    replay: Annotated[
+        int | None,
+        typer.Option(
+            parser=parse_whole, metavar="NUMBER", help="Replay so many samples of each old task; all orders are tried."
+        ),
+    ] = None,
+    learner: LearnerName = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the order in which to learn the tasks, with a certificate.
@@ -145,7 +160,8 @@ def order(
     import ebbing
     from ebbing._progress import status_line
     from ebbing.cli._console import print_result
-    from ebbing.io.schema import front_json, order_json, to_json
+    from ebbing.io.schema import front_json, order_json, replay_order_json, to_json
+    from ebbing.order import best_order_with_replay
     from ebbing.plot.order import picture_format, save
 
     problem = load_problem(
@@ -161,6 +177,15 @@ def order(
         unmodeled=unmodeled,
     )
     minimized = parse_objective(objective)
+    if replay is not None or learner is not None:
+        if plot is not None or front:
+            raise ValueError("--replay and --learner try all orders of a few tasks: leave out --plot and --front")
+        found = best_order_with_replay(problem, replay or 0, minimized, learner=parse_learner(learner))
+        if as_json:
+            print(to_json("replay-order", replay_order_json(found)))
+        else:
+            print_result(found)
+        return
     if plot is not None:
         picture_format(plot)
     if front and (plot is not None or objective != "forgetting"):

@@ -13,6 +13,7 @@ ways:
     # gram = [[1, 0.6], [0.6, 1]]                           # their inner products
     # distances = [[0, 0.9], [0.9, 0]]                      # |w_i - w_j|, not squared; norms = [1, 1] if known
 
+`steps` (and `stored`) may say what is learned together at each step: `ebbing.io.read_curriculum`.
 Optional: `norm` (length, for the first three), `initial` (the initial model, for vectors and gram), `unmodeled`
 (energy of missing features) and `names`.
 """
@@ -55,6 +56,8 @@ class _File(BaseModel):
     vectors: Rows | None = None
     gram: Rows | None = None
     distances: Rows | None = None
+    steps: list[dict[str, int]] | None = None
+    stored: bool | None = None
 
 
 def read_problem(path: str | os.PathLike[str]) -> Problem:
@@ -78,10 +81,30 @@ def read_problem(path: str | os.PathLike[str]) -> Problem:
         Problem(T=4, n=50, p=100, sigma=0.3)
     """
     file = Path(path)
+    content = read_toml(file)
+    try:
+        return parse_problem(content)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
+
+
+def read_toml(file: Path) -> dict[str, Any]:
+    """Return the entries of a TOML file.
+
+    Args:
+        file: The file.
+
+    Returns:
+        The entries by name.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If it is a directory, or not TOML.
+    """
     if file.is_dir():
         raise ValueError(f"{file}: this is a directory; name a TOML file in it")
     try:
-        content = tomllib.loads(file.read_text(encoding="utf-8-sig"))
+        return tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise FileNotFoundError(f"{file}: no such file") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -89,10 +112,6 @@ def read_problem(path: str | os.PathLike[str]) -> Problem:
     except RecursionError:
         raise ValueError(f"{file}: brackets are nested too deeply; a matrix has two levels") from None
     except ValueError as error:  # a number of more digits than Python reads
-        raise ValueError(f"{file}: {error}") from None
-    try:
-        return parse_problem(content)
-    except ValueError as error:
         raise ValueError(f"{file}: {error}") from None
 
 
@@ -223,4 +242,6 @@ _WANTED = {
     "vectors": "a list with one list of numbers per task",
     "gram": "a list with one list of numbers per task",
     "distances": "a list with one list of numbers per task",
+    "steps": "a list of steps, each with samples by name of task, such as {A1 = 50, B1 = 10}",
+    "stored": "true or false",
 }

@@ -1,24 +1,20 @@
-"""Task orders: the best one with a certificate, the range from best to worst, fronts, and simple rules; the best replay."""
+"""Task orders: the best one with a certificate, the range from best to worst, fronts; and the best replay."""
 
 from ebbing.order._best_order import best_order
 from ebbing.order._front import Front, FrontPoint, front
 from ebbing.order._stakes import RandomOrders, Stakes, random_orders, stakes, worst_order
 from ebbing.order.plan import Plan
 from ebbing.order.replay import ReplayPlan, best_replay
-from ebbing.order.tuning import (
-    ReplayOrder,
-    Tuning,
-    best_order_with_replay,
-    best_penalty,
-    best_stopping_time,
-    best_weight,
-)
+from ebbing.order.replay_curve import ReplayCurve, replay_curve
+from ebbing.order.replay_order import ReplayOrder, best_order_with_replay
+from ebbing.order.tuning import Tuning, best_penalty, best_stopping_time, best_weight
 
 __all__ = [
     "Front",
     "FrontPoint",
     "Plan",
     "RandomOrders",
+    "ReplayCurve",
     "ReplayOrder",
     "ReplayPlan",
     "Stakes",
@@ -31,6 +27,7 @@ __all__ = [
     "best_weight",
     "front",
     "random_orders",
+    "replay_curve",
     "stakes",
     "worst_order",
 ]

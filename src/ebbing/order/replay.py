@@ -102,7 +102,7 @@ class ReplayPlan(Tabular):
         )
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw forgetting and generalization error against the replay ratio, with this plan.
+        """Draw what to replay: a bar for each step, divided by old task.
 
         Args:
             ax: The axes to draw on; a new figure if None.
@@ -110,9 +110,9 @@ class ReplayPlan(Tabular):
         Returns:
             The axes.
         """
-        from ebbing.plot.replay import plot_replay
+        from ebbing.plot.replay import plot_replay_plan
 
-        return plot_replay(self, ax=ax)
+        return plot_replay_plan(self, ax=ax)
 
     def _tables(self) -> Sequence[Table]:
         quantity, names = describe_objective(self.objective), self.problem.names
@@ -185,8 +185,8 @@ def best_replay(
     criterion = Criterion.of(problem, objective)
     budget = check_count("budget", budget)
     check_learner(learner)
-    if not 2 <= problem.T <= MOST_TASKS:
-        raise ValueError(f"the problem has {problem.T} tasks: replay needs an old task, and at most {MOST_TASKS} tasks")
+    if check_replay_tasks(problem) > MOST_TASKS:
+        raise ValueError(f"the problem has {problem.T} tasks: replay is searched for at most {MOST_TASKS} tasks")
 
     def values(replayed: Counts) -> Array:  # (plans, T, T) -> (plans,)
         samples = replayed + np.diag(problem.n)
@@ -227,6 +227,23 @@ def values_of_joint(problem: Problem, samples: Counts, criterion: Criterion, lea
     """
     _, G = curriculum_values(problem, samples[None, None], learner)
     return criterion.generalization * float(G[0])
+
+
+def check_replay_tasks(problem: Problem) -> int:
+    """Return the number of tasks, if there is an old one to replay.
+
+    Args:
+        problem: The tasks.
+
+    Returns:
+        T, at least 2.
+
+    Raises:
+        ValueError: If there is a single task.
+    """
+    if problem.T < 2:
+        raise ValueError("replay needs an old task: give at least two tasks, not 1")
+    return problem.T
 
 
 def _weighted(criterion: Criterion, F: Array, G: Array) -> Array:

@@ -1,24 +1,20 @@
-"""How far to learn: the best penalty, stopping time or averaging weight; and the best order with replay."""
+"""How far to learn: the best penalty, stopping time or averaging weight."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from itertools import permutations
 
 import numpy as np
 
-from ebbing._validate import Array, check_count
 from ebbing.curriculum import Curriculum, check_curriculum
 from ebbing.learners import Averaged, GradientFlow, Learner, MinimumNorm, Ridge
-from ebbing.order._curriculum_values import Counts, curriculum_values, propagate_many
+from ebbing.order._curriculum_values import propagate_many
 from ebbing.order.objective import Criterion, Objective
 from ebbing.problem import Problem, check_problem
 from ebbing.theory._step_rates import StepRates
 
 _SWEEPS = 20
-MOST_TASKS = 8
-"""Largest T of `best_order_with_replay`, which tries all orders."""
 
 
 @dataclass(frozen=True)
@@ -180,63 +176,3 @@ def _minimum(function: Callable[[float], float], interval: tuple[float, float], 
     low, high = grid[max(best - 1, 0)], grid[min(best + 1, cells)]
     found = minimize_scalar(function, bounds=(low, high), method="bounded", options={"xatol": 1e-6})
     return float(found.x) if found.fun < values[best] else float(grid[best])
-
-
-@dataclass(frozen=True)
-class ReplayOrder:
-    """The best order of tasks that are replayed.
-
-    Attributes:
-        order: Indices of the tasks from 0, in the order of learning (T,).
-        value: The objective in that order; no order is below it.
-        worst: The largest value of all orders.
-        values: The objective of every order, in the order of `itertools.permutations`.
-    """
-
-    order: tuple[int, ...]
-    value: float
-    worst: float
-    values: Array
-
-
-def best_order_with_replay(problem: Problem, memory: int, objective: Objective = "forgetting") -> ReplayOrder:
-    """Find the best order of at most 8 tasks when every old task is replayed at each step, by trying all.
-
-    Args:
-        problem: The tasks.
-        memory: Fresh samples of each old task at every step, mixed with the new one; 0 for none.
-        objective: "forgetting", "generalization", the weight of forgetting from 0 to 1, or weights of both.
-
-    Returns:
-        The order with its value.
-
-    Raises:
-        ValueError: If there are more than 8 tasks, or a single one.
-
-    Example:
-        >>> best_order_with_replay(Problem.categories("AABB", n=50, p=200, sigma=0.3), memory=10).order
-        (0, 2, 1, 3)
-    """
-    criterion = Criterion.of(problem, objective)
-    memory = memory if memory == 0 else check_count("memory", memory)
-    T = problem.T
-    if not 2 <= T <= MOST_TASKS:
-        raise ValueError(f"the problem has {T} tasks: all orders of 2 to {MOST_TASKS} tasks are tried; use fewer")
-    orders = np.array(list(permutations(range(T))))
-    values = np.concatenate([_order_values(criterion, part, memory) for part in np.array_split(orders, -(-len(orders) // 4000))])
-    best = int(np.argmin(values))
-    return ReplayOrder(tuple(orders[best].tolist()), float(values[best]), float(values.max()), values)
-
-
-def _order_values(criterion: Criterion, orders: Counts, memory: int) -> Array:
-    """Return the objective of replaying in each order (orders,)."""
-    problem, T = criterion.problem, criterion.problem.T
-    places = np.argsort(orders, axis=1)  # (orders, T): when each task is learned
-    step = np.arange(T)[None, :, None]
-    samples = np.where(places[:, None] == step, problem.n, np.where(places[:, None] < step, memory, 0))
-    F, G = np.empty(len(orders)), np.empty(len(orders))
-    for i, (order, one) in enumerate(zip(orders, samples, strict=True)):
-        reordered = problem.reordered(order)
-        f, g = curriculum_values(reordered, one[None][:, :, order], MinimumNorm())
-        F[i], G[i] = f[0], g[0]
-    return criterion.generalization * G + (criterion.forgetting * F if criterion.forgetting else 0.0)

@@ -124,7 +124,7 @@ class Mixture:
         self.normals = sum(factor.normals for factor in self.factors) + width - self.fixed + q + 1
         last = [p - width, max(N - q - 1, 0), 0 if self.over else N - p + q + 1]
         self.freedom = np.concatenate([*(factor.freedom for factor in self.factors), np.array(last, dtype=float)])
-        self.beyond = N > q  # whether noise has a part that A cannot fit
+        self.beyond = q < N  # whether noise has a part that A cannot fit
 
     def learn(self, w: Array, normals: Array, chi2: Array) -> tuple[Array, Array]:
         """Return the model after the step.

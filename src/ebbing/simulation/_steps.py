@@ -15,7 +15,6 @@ from ebbing.learners import Learner, check_learner
 from ebbing.problem import Problem, check_problem
 from ebbing.theory._step_checks import check_rates_converge, check_single_tasks
 
-
 ONE_TASK = "forgetting compares a task with an earlier one: it needs at least two tasks, not 1"
 NOTHING_EARLIER = "forgetting compares a step with an earlier one, and every task is first learned in the last step"
 

@@ -8,9 +8,9 @@ from ebbing._validate import Array, check_count, check_seed
 from ebbing.curriculum import Curriculum
 from ebbing.learners import Averaged, Learner, MinimumNorm, OnePassSgd
 from ebbing.problem import Problem, check_problem
+from ebbing.simulation._span import NUMBERS_AT_ONCE, ground_truths
 from ebbing.simulation._steps import Schedule, Step, offsets
 from ebbing.simulation.results import Simulation
-from ebbing.simulation._span import NUMBERS_AT_ONCE, ground_truths
 
 
 def simulate_textbook(

@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from ebbing import Averaged, Curriculum, Problem, Ridge, best_replay, expect
+from ebbing import Averaged, Curriculum, GradientFlow, Problem, Ridge, best_replay, expect
 from ebbing.learners import MinimumNorm
+from ebbing.order import best_order_with_replay, best_penalty, best_stopping_time, best_weight, replay_curve
 from ebbing.order._curriculum_values import curriculum_values
 
 RNG = np.random.default_rng(3)
@@ -15,7 +16,9 @@ RNG = np.random.default_rng(3)
 def random_problem(p, T=3, seed=0, sigma=0.5):
     rng = np.random.default_rng([p, T, seed])
     vectors = rng.standard_normal((T, 2)) * rng.uniform(0.2, 3)
-    return Problem.from_vectors(vectors, n=rng.integers(3, 7, T) + (3 if p < 5 else 0), p=p, sigma=sigma * rng.uniform(0, 1, T))
+    return Problem.from_vectors(
+        vectors, n=rng.integers(3, 7, T) + (3 if p < 5 else 0), p=p, sigma=sigma * rng.uniform(0, 1, T)
+    )
 
 
 def all_plans(T, budget):
@@ -99,6 +102,64 @@ def test_views():
     assert "Proved: no replay of at most 60 samples has a lower" in text
     assert "What to mix into each step" in text
     assert plan.ratios.shape == (4,)
+    assert plan.plot().get_ylabel() == "samples replayed"
+
+
+def test_curve_is_that_of_expect():
+    problem = Problem.categories("AAAB", n=50, p=1000, sigma=0.3)
+    curve = replay_curve(problem, [0, 5, 20], learner=Ridge(10.0))
+    assert curve.ratio.tolist() == [0, 0.1, 0.4]
+    for m, F, G in zip(curve.memory, curve.forgetting, curve.generalization, strict=True):
+        e = expect(problem, Curriculum.replay(problem, memory=int(m)) if m else None, learner=Ridge(10.0))
+        assert pytest.approx((e.forgetting, e.generalization), rel=1e-9) == (F, G)
+    assert len(curve.to_frame()) == 3
+
+
+def test_curve_views():
+    curve = replay_curve(Problem.categories("AAAB", n=50, p=1000, sigma=0.3))
+    best = curve.best_memory("forgetting")
+    assert curve.forgetting.min() == curve.forgetting[list(curve.memory).index(best)]
+    assert f"with {best} samples of each old task" in curve.summary()
+    axes = curve.plot()
+    assert [line.get_label() for line in axes.lines][::2][:2] == [
+        "expected forgetting",
+        "expected generalization error",
+    ]
+    harmful = replay_curve(Problem.orthogonal(T=3, n=50, p=60, sigma=3.0), [0, 1, 2])
+    assert "Any replay of this kind increases expected generalization error" in harmful.summary()
+    with pytest.raises(ValueError, match="quantity="):
+        curve.best_memory("F")
+
+
+def test_tuned_learners_are_least_near_themselves():
+    problem = Problem.orthogonal(T=3, n=20, p=60, sigma=0.5)
+    for tune, change in (
+        (best_penalty, lambda x, factor: Ridge(x.penalty * factor)),
+        (best_stopping_time, lambda x, factor: GradientFlow(x.time * factor)),
+        (best_weight, lambda x, factor: Averaged(x.weight * factor)),
+    ):
+        tuning = tune(problem)
+        value = expect(problem, learner=tuning.learners[0]).generalization
+        assert tuning.value == pytest.approx(value, rel=1e-12)
+        for factor in (0.9, 1.1):
+            assert expect(problem, learner=change(tuning.learners[0], factor)).generalization > value
+        assert tuning.to_the_end == pytest.approx(expect(problem).generalization, rel=1e-12)
+        own = tune(problem, per_step=True)
+        assert own.value < tuning.value
+        assert len(set(own.learners)) == 3
+
+
+@pytest.mark.parametrize("objective", ["forgetting", "generalization"])
+@pytest.mark.parametrize("memory", [0, 5])
+def test_best_order_with_replay_is_least_of_all(memory, objective):
+    problem = random_problem(60, T=4)
+    best = best_order_with_replay(problem, memory, objective)
+    values = []
+    for order in itertools.permutations(range(4)):
+        reordered = problem.reordered(order)
+        values.append(getattr(expect(reordered, Curriculum.replay(reordered, memory) if memory else None), objective))
+    assert best.values == pytest.approx(np.array(values), rel=1e-10)
+    assert best.value == min(best.values)
 
 
 @pytest.mark.parametrize("budget", [0, -1, 1.5, "10", None])
@@ -108,7 +169,7 @@ def test_bad_budgets(budget):
 
 
 def test_bad_problems():
-    with pytest.raises(ValueError, match="1 tasks"):
+    with pytest.raises(ValueError, match="replay needs an old task"):
         best_replay(Problem.orthogonal(T=1, n=5, p=20), 5)
     with pytest.raises(ValueError, match="expectation is infinite"):
         best_replay(Problem.orthogonal(T=2, n=19, p=20, sigma=1), 5)

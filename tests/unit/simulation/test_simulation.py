@@ -13,7 +13,15 @@ import pytest
 from ebbing import metrics
 from ebbing.learners import MinimumNorm
 from ebbing.problem import Problem
-from ebbing.simulation import MeanEstimate, _minimum_norm, exact_law, simulate, simulate_metrics, simulate_textbook, solve_task
+from ebbing.simulation import (
+    MeanEstimate,
+    _minimum_norm,
+    exact_law,
+    simulate,
+    simulate_metrics,
+    simulate_textbook,
+    solve_task,
+)
 from ebbing.simulation._steps import Schedule
 from ebbing.theory import expect
 
