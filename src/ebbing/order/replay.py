@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -78,7 +77,7 @@ class ReplayPlan(Tabular):
         """How many samples are replayed: less than the budget where more would hurt."""
         return int(self.replayed.sum())
 
-    @cached_property
+    @property
     def ratios(self) -> Array:
         """Replayed samples per new one, at each step (T,)."""
         return self.replayed.sum(axis=1) / self.problem.n

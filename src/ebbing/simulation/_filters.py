@@ -4,7 +4,7 @@ With x = w*_t - w, X = O diag(sqrt s) Q' and f the spectral filter, w' - w = f(X
 
     v = |x| f(s) g + f(s) / sqrt(s) zeta,    g = Q'x / |x|,    zeta = O'z ~ N(0, sigma^2 I)
 
-Only the eigenvalues s and g matter: g is the first min(n, p) coordinates of a uniform unit vector of R^p, independent of s.
+Only the eigenvalues s and g matter: g is the first min(n, p) coordinates of a uniform unit vector of R^p, for any s.
 What w' - w has across x is a uniform direction of length sqrt(|v|^2 - (g'v)^2). docs/theory/simulation.md, 5.7.
 """
 
@@ -65,8 +65,8 @@ class FilteredTask:
 class OnePass:
     """Learning one task by one gradient step per sample.
 
-    Of the error y = w - w*_t only its part a along its first direction and the length b of the rest matter. A sample x with
-    coordinates g1 along the first direction, g2 along the rest, and chi2_{p-2} beyond them changes y by
+    Of the error y = w - w*_t only its part a along its first direction and the length b of the rest matter. A sample x
+    with coordinates g1 along the first direction, g2 along the rest, and chi2_{p-2} beyond them changes y by
     -rate x (x'y - z), x'y = g1 a + g2 b.
 
     Args:

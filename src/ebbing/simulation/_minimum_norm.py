@@ -209,7 +209,7 @@ class TriangularFactor:
     """A factor R of a Gaussian matrix QR, in which each row begins with the root of a chi-squared number (Bartlett).
 
     Args:
-        leads: For each row, the degrees of freedom, the column of its first entry, and the columns of its other entries,
+        leads: For each row, the degrees of freedom, the column of its first entry, and the columns of its others,
             which are standard normal.
         columns: Number of columns.
 

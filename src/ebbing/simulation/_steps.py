@@ -68,7 +68,7 @@ class Schedule:
             The schedule.
 
         Raises:
-            ValueError: If the curriculum names an unknown task, one-pass SGD meets a mixture, or a learning rate diverges.
+            ValueError: If the curriculum names an unknown task, SGD meets a mixture, or a learning rate diverges.
         """
         check_problem(problem)
         check_learner(learner)

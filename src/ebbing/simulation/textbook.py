@@ -12,6 +12,9 @@ from ebbing.simulation._span import NUMBERS_AT_ONCE, ground_truths
 from ebbing.simulation._steps import Schedule, Step, offsets
 from ebbing.simulation.results import Simulation
 
+Memory = dict[int, tuple[Array, Array]]
+"""Features and labels that a task was first learned from, by task."""
+
 
 def simulate_textbook(
     problem: Problem,
@@ -56,9 +59,9 @@ def simulate_textbook(
         batch = min(at_once, runs - first)
         w = np.zeros((batch, problem.p))
         errors[first : first + batch, 0] = problem.start
-        memory: dict[int, tuple[Array, Array]] = {}
+        memory: Memory = {}
         for s, step in enumerate(schedule.steps):
-            X, y = _draw(rng, problem, truths, batch, step, memory)
+            X, y = _draw(rng, problem, truths, step, memory, batch=batch)
             if schedule.stored:
                 memory |= {t: part for t, part in _parts(step, X, y).items() if t not in memory}
             w = learn_step(w, X, y, learner)
@@ -68,12 +71,7 @@ def simulate_textbook(
 
 
 def _draw(
-    rng: np.random.Generator,
-    problem: Problem,
-    truths: Array,
-    batch: int,
-    step: Step,
-    memory: dict[int, tuple[Array, Array]],
+    rng: np.random.Generator, problem: Problem, truths: Array, step: Step, memory: Memory, *, batch: int
 ) -> tuple[Array, Array]:
     """Return features (batch, N, p) and labels (batch, N): those in memory, fresh ones of the other tasks."""
     X, y = [], []
@@ -88,7 +86,7 @@ def _draw(
     return (X[0], y[0]) if len(X) == 1 else (np.concatenate(X, axis=1), np.concatenate(y, axis=1))
 
 
-def _parts(step: Step, X: Array, y: Array) -> dict[int, tuple[Array, Array]]:
+def _parts(step: Step, X: Array, y: Array) -> Memory:
     """Return the features and labels of each task."""
     rows = offsets(list(step.samples))
     return {t: (X[:, part], y[:, part]) for t, part in zip(step.tasks, rows, strict=True)}

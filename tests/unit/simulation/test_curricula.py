@@ -179,7 +179,7 @@ def test_bad_input(sampler):
         sampler(PROBLEM, 3, learner=Ridge)
     with pytest.raises(ValueError, match="give a Curriculum"):
         sampler(PROBLEM, 3, curriculum=[{0: 5}])
-    with pytest.raises(ValueError, match="tasks 0..3"):
+    with pytest.raises(ValueError, match=r"tasks 0\.\.3"):
         sampler(PROBLEM, 3, curriculum=Curriculum([{7: 5}]))
     with pytest.raises(ValueError, match=r"step 2 mixes tasks.*step of its own"):
         sampler(PROBLEM, 3, curriculum=REPLAY, learner=OnePassSgd(0.01))
