@@ -16,17 +16,14 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "helpers"))
 import plain_wishart
 
 from ebbing import GradientFlow, GradientSteps, Ridge
+from ebbing.theory._step_rates import functions_of
 from ebbing.theory._wishart import EXACT, expected_traces
 
 CASES = 200
 
 
 def traces(learner: Ridge | GradientFlow | GradientSteps, N: int, p: int) -> np.ndarray:
-    def functions(s: np.ndarray) -> np.ndarray:
-        f = learner.filter(s)
-        return np.array([f, f * (1 - f), f**2, f**2 / s, f * learner.filter_derivative(s)])
-
-    return expected_traces(functions, N, p)
+    return expected_traces(functions_of(learner), N, p)[[0, 2, 3, 4, 5]]
 
 
 def sizes(rng: np.random.Generator, most: float) -> tuple[int, int]:
@@ -39,11 +36,11 @@ def sizes(rng: np.random.Generator, most: float) -> tuple[int, int]:
 def case(rng: np.random.Generator) -> tuple[str, float]:
     match rng.integers(4):
         case 0 | 1:
-            N, p = sizes(rng, 10**6)
+            N, p = sizes(rng, 10**5)
             penalty = float(10 ** rng.uniform(-3, 1) * (np.sqrt(N) + np.sqrt(p)) ** 2)
             learner, reference = Ridge(penalty), lambda: plain_wishart.ridge(penalty, N, p)
         case 2:
-            N, p = sizes(rng, 80)
+            N, p = sizes(rng, 60)
             time = float(10 ** rng.uniform(-2, 2) / (np.sqrt(N) + np.sqrt(p)) ** 2)
             learner, reference = GradientFlow(time), lambda: plain_wishart.gradient_flow(time, N, p)
         case _:

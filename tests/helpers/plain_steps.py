@@ -8,7 +8,7 @@ from ebbing.problem import Problem
 
 
 def mixture_step(L, counts, gaps, variance, p):
-    """One step to the end, in the gaps between pairs of tasks: docs/theory/steps.md, (17) and (18)."""
+    """One step to the end, in the gaps between pairs of tasks: docs/theory/steps.md, section 3."""
     T, N = len(L), sum(counts)
     disagreement = sum(counts[j] * counts[k] * gaps[j][k] for k in range(T) for j in range(k))
     noise = sum(counts[j] * variance[j] for j in range(T))

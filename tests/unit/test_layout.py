@@ -29,6 +29,7 @@ ORDER = (
     "theory._description",
     "theory._terms",
     "theory._wishart",
+    "theory._step_covariance",
     "theory._step_rates",
     "theory._step_checks",
     "theory._steps",

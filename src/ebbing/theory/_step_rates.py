@@ -36,7 +36,7 @@ import numpy.typing as npt
 from ebbing._validate import Array
 from ebbing.learners import Averaged, GradientFlow, GradientSteps, Learner, MinimumNorm, OnePassSgd, Ridge
 from ebbing.theory._rates import UnknownExpectationError
-from ebbing.theory._wishart import expected_traces
+from ebbing.theory._wishart import Functions, expected_traces
 
 
 @dataclass(frozen=True)
@@ -90,16 +90,28 @@ def _to_the_end(samples: npt.NDArray[np.int64], p: int) -> StepRates:
     )
 
 
-@lru_cache(maxsize=4096)
-def _filtered(N: int, p: int, learner: Ridge | GradientSteps | GradientFlow) -> tuple[float, ...]:
-    """Return retained, replaced, unfinished, conflict and noise of a step with N samples."""
+def functions_of(learner: Ridge | GradientSteps | GradientFlow) -> Functions:
+    """Return f, 1 - f, f (1 - f), f^2, f^2/s and f f' of the eigenvalues s, each without cancellation."""
 
     def functions(s: Array) -> Array:
         f = learner.filter(s)
-        return np.array([f, 1 - f, f * (1 - f), f**2, f**2 / s, f * learner.filter_derivative(s)])
+        match learner:
+            case Ridge():
+                left = learner.penalty / (s + learner.penalty)
+            case GradientSteps():
+                left = (1 - learner.rate * s) ** learner.steps
+            case GradientFlow():
+                left = np.exp(-learner.time * s)
+        return np.array([f, left, f * left, f**2, f**2 / s, f * learner.filter_derivative(s)])
 
+    return functions
+
+
+@lru_cache(maxsize=4096)
+def _filtered(N: int, p: int, learner: Ridge | GradientSteps | GradientFlow) -> tuple[float, ...]:
+    """Return retained, replaced, unfinished, conflict and noise of a step with N samples."""
     try:
-        f, left, unfinished, square, noise, slope = expected_traces(functions, N, p).tolist()
+        f, left, unfinished, square, noise, slope = expected_traces(functions_of(learner), N, p).tolist()
     except ArithmeticError as reason:
         raise UnknownExpectationError(
             f"{learner} with N={N} samples in a step and p={p}: {reason}; {_WAY_OUT[type(learner)]}, or simulate"

@@ -20,7 +20,6 @@ from ebbing._validate import Array
 from ebbing.curriculum import Curriculum, check_curriculum
 from ebbing.learners import Averaged, Learner, MinimumNorm, Ridge, check_learner
 from ebbing.problem import Problem, check_problem
-from ebbing.theory._covariance import standard_deviations
 from ebbing.theory._description import describe, describe_curriculum, describe_model, learning_notes
 from ebbing.theory._rates import (
     InfiniteExpectationError,
@@ -30,6 +29,7 @@ from ebbing.theory._rates import (
     finite_rates,
 )
 from ebbing.theory._recursion import ExpectedErrors
+from ebbing.theory._step_covariance import step_deviations
 from ebbing.theory._steps import expected_errors
 from ebbing.theory._terms import SOURCES, Terms
 
@@ -104,11 +104,19 @@ class Expectation(Tabular):
         return float(self.errors[-1].mean())
 
     @cached_property
-    def _standard_deviations(self) -> tuple[Array, Array, Array]:
+    def _standard_deviations(self) -> tuple[Array, float, float]:
+        problem = self.problem
         if self._curriculum is None:
-            return standard_deviations(self.problem.start, self.problem.gaps, Rates.of(self.problem))
-        unknown = np.full(self.errors.shape, np.nan)
-        return unknown, unknown[0, 0], unknown[0, 0]
+            rates, tasks = Rates.of(problem), np.arange(problem.T)
+        else:
+            samples = self._curriculum.samples(problem)
+            single = np.count_nonzero(samples, axis=1).max() == 1
+            repeats = np.count_nonzero(samples, axis=0).max() > 1
+            if not single or self.learner not in _SAME or (self._curriculum.stored and repeats):
+                return np.full(self.errors.shape, np.nan), np.nan, np.nan
+            tasks, N = samples.argmax(axis=1), samples.sum(axis=1)
+            rates = Rates.of_counts(N, np.int64(problem.p), problem.noise_variance[tasks])
+        return step_deviations(problem.start, problem.gaps, rates, tasks, self.first_steps)
 
     @property
     def errors_std(self) -> Array:
@@ -119,12 +127,12 @@ class Expectation(Tabular):
     def forgetting_std(self) -> float:
         """Exact standard deviation of F_T; inf where the variance is infinite, NaN where it is not known (simulate)."""
         self._check_forgetting()
-        return float(self._standard_deviations[1])
+        return self._standard_deviations[1]
 
     @property
     def generalization_std(self) -> float:
         """Exact standard deviation of G_T; inf where the variance is infinite, NaN where it is not known (simulate)."""
-        return float(self._standard_deviations[2])
+        return self._standard_deviations[2]
 
     def to_frame(self) -> pd.DataFrame:
         """Return the error matrix as a tidy pandas DataFrame.

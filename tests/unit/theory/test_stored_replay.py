@@ -33,7 +33,7 @@ def test_stored_replay_agrees_with_drawn_features(steps):
 
 
 def test_two_tasks_have_the_closed_form():
-    """P_i in the span of the memory, and the rest in its null space: docs/theory/steps.md, (26)."""
+    """P_i in the span of the memory, and the rest in its null space: docs/theory/steps.md, section 4."""
     p, n, m, sigma = 100, 30, 10, 0.4
     problem = Problem.from_vectors(W[:2], n=n, p=p, sigma=sigma)
     d, L = problem.gaps, expect(problem).errors[1]
