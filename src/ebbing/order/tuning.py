@@ -120,7 +120,7 @@ def _tune(
     per_step: bool,
 ) -> Tuning:
     check_problem(problem)
-    criterion = Criterion.of(problem, objective)
+    criterion = Criterion.of(problem.replace(sigma=0, unmodeled=0), objective)  # its weights; noise may be tuned away
     steps = Curriculum.sequential(problem) if curriculum is None else check_curriculum(curriculum)
     if steps.stored:
         raise ValueError("stored samples: the best learner is known for fresh ones; leave stored=True out")

@@ -145,9 +145,10 @@ class Mixture:
         noise, h = np.split(normals[:, numbers[-1].stop :], [q + 1], axis=1)
         not_kept, unfitted, denominator = chi2[:, squares[-1].stop :].T
         for j, rows in enumerate(self.samples.parts):
-            U[:, rows, q] *= self.sigma[j]  # zeros if the noise is added below
-            own = min(j, fixed)
-            U[:, rows, q] += U[:, rows, :own] @ self.coefficients[:own, j]
+            if not self.same_noise:
+                U[:, rows, q] *= self.sigma[j]
+            if own := min(j, fixed):
+                U[:, rows, q] += U[:, rows, :own] @ self.coefficients[:own, j]
         R = np.linalg.qr(U, mode="r")  # (runs, q+1, q+1), or one row less
         if R.shape[1] == q:
             R = np.concatenate([R, np.zeros((len(R), 1, q + 1))], axis=1)
