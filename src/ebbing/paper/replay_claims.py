@@ -84,8 +84,8 @@ def replay_can_increase_forgetting() -> tuple[str, bool]:  # noqa: D103  (the cl
 
 
 @_claim(
-    "without noise, mixing m samples of task 1 into step 2 leaves a larger error on it than replaying them in a step of "
-    "their own afterwards, exactly if L < d (2p-N-1) / (p-N-1)",
+    "without noise, mixing m samples of task 1 into step 2 leaves a larger error on it than replaying them in a step "
+    "of their own afterwards, exactly if L < d (2p-N-1) / (p-N-1)",
     "the difference, on 36 pairs of tasks",
 )
 def mixing_against_one_after_another() -> tuple[str, bool]:  # noqa: D103  (the claim says it)
