@@ -55,18 +55,15 @@ def gram_of_distances(distances: npt.ArrayLike, norms: PerTask | None, tolerance
     np.fill_diagonal(D, 0.0)
     D = check_symmetric("distances", D, _rounding_if_asymmetric(D, tolerance))
     squares = square_entries("distances", D)
-    if norms is None:
-        lengths = squares.mean(axis=1) - squares.mean() / 2
-    else:
-        given = check_non_negative("norms", broadcast_per_task("norms", norms, len(D)))
-        lengths = square_entries("norms", given)
+    given = None if norms is None else check_non_negative("norms", broadcast_per_task("norms", norms, len(D)))
+    lengths = squares.mean(axis=1) - squares.mean() / 2 if given is None else square_entries("norms", given)
     gram = (lengths[:, None] + lengths - squares) / 2
     try:
         return semidefinite(gram)[0], squares
     except NotSemidefiniteError:
         pass
     error = rounding(D)
-    if norms is not None:  # the initial model is one point more, before the others
+    if given is not None:  # the initial model is one point more, before the others
         D = np.block([[np.zeros((1, 1)), given[None]], [given[:, None], D]])
         error = np.block([[np.zeros((1, 1)), rounding(given)[None]], [rounding(given)[:, None], error]])
     products = -centered(D**2) / 2

@@ -20,6 +20,9 @@ from ebbing._validate import RELATIVE_TOLERANCE, Array, check_square, check_symm
 _MOST_DIGITS = 12
 """Numbers of more digits are not taken for rounded ones."""
 
+_LEAST_DIGITS = 3
+"""Numbers are not taken for rounded to fewer digits: 1 and 0.5 are rounded to a decimal, not to a digit."""
+
 _SINGLE_PRECISION = 2.0**-21
 """Relative error of numbers in single precision, with room for the few operations that made them."""
 
@@ -198,7 +201,8 @@ def rounding(values: Array) -> Array:
     if digits <= _MOST_DIGITS:
         with np.errstate(divide="ignore"):
             exponents = np.where(size > 0, np.floor(np.log10(size)), -np.inf)  # of the first digit
-        return np.maximum(10.0**-decimals, 10.0 ** (exponents + 1 - digits)) / 2
+        by_digits = 10.0 ** (exponents + 1 - max(digits, _LEAST_DIGITS))
+        return np.maximum(10.0**-decimals, by_digits) / 2
     with np.errstate(over="ignore"):
         single = bool(np.all(values.astype(np.float32) == values))
     return _SINGLE_PRECISION * size if single else np.zeros(values.shape)

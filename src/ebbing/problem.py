@@ -165,6 +165,7 @@ class Problem(Constructors):
             >>> Problem.categories("AABB", n=50, p=100).reordered([0, 2, 1, 3]).names
             ('A1', 'B1', 'A2', 'B2')
         """
+        index: npt.NDArray[Any]
         try:
             index = np.asarray(order)
         except ValueError:  # lists of unequal length
