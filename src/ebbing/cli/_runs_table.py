@@ -14,7 +14,7 @@ from ebbing.runs.inventory import Inventory, RunGroup
 SECTION = ("tasks", "architecture")
 """Settings that all rows of a section have in common."""
 
-HIDDEN = ("identity", "version")
+HIDDEN = ("identity", "version", "code")
 """Settings that are shown only where two rows would look the same without them."""
 
 Part = tuple[str, dict[str, str]]
@@ -28,7 +28,8 @@ def print_runs(inventory: Inventory, console: Console) -> None:
         return
     sections: dict[str, dict[str, list[RunGroup]]] = {}
     for group in inventory.groups:
-        common = {name: group.settings.get(name, {}) for name in SECTION}
+        common = {name: dict(group.settings.get(name, {})) for name in SECTION}
+        common["architecture"].pop("built", None)  # the initial network: another one for each seed
         rows = sections.setdefault(json.dumps(common, sort_keys=True), {})
         rows.setdefault(json.dumps(group.settings.get("method", {}), sort_keys=True), []).append(group)
     parts = [json.loads(common) for common in sections]

@@ -38,9 +38,6 @@ def reproduce(
         str | None, typer.Option(metavar="ADDRESS", help="Networks: train on the Dask cluster of this scheduler.")
     ] = None,
     device: Annotated[str, typer.Option(metavar="NAME", help="Networks: cpu, or cuda for a GPU.")] = "cpu",
-    stored: Annotated[
-        bool, typer.Option("--stored", help="table1, ablations: report what has been trained, and train nothing.")
-    ] = False,
     from_records: Annotated[
         bool, typer.Option("--from-records", help="Networks: make everything from the recorded runs in FOLDER/records.")
     ] = False,
@@ -64,7 +61,6 @@ def reproduce(
         workers,
         cluster,
         device,
-        stored,
         from_records,
     )
     with resumable():

@@ -218,7 +218,7 @@ def train_json(run: StreamRun, experiment: Experiment) -> dict[str, Any]:
     """
     several = len(run.tasks) > 1
     return {
-        "settings": experiment.describe(),
+        "settings": experiment.describe(run.seed),
         "seed": run.seed,
         "tasks": list(run.tasks),
         "accuracies": run.accuracies,
