@@ -139,7 +139,7 @@ def slopes(values: Array, places: Array | None = None) -> PairedDifferences:
     """
     x = np.arange(values.shape[1]) if places is None else places
     centered = x - x.mean()
-    return PairedDifferences(tuple((values @ centered / (centered @ centered)).tolist()))
+    return PairedDifferences(tuple((values @ centered / (centered @ centered)).round(12).tolist()))
 
 
 def best_others_minus_best(values: Array, claimed: Sequence[int]) -> PairedDifferences:

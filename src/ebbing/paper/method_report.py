@@ -26,9 +26,9 @@ def markdown(result: Result) -> str:
         differences seed by seed.
     """
     note = (
-        "ACC and BWT in percent: mean ± standard error over seeds. Differences have their 95% interval in brackets, and "
-        "the p of a paired t-test, not corrected for the number of comparisons (that of the verdicts is). MB per task: "
-        "the memory that each task adds besides the network, on average over all tasks but the last, after which nothing "
+        "ACC and BWT in percent: mean ± standard error over seeds. Differences have their 95% interval in brackets and "
+        "the p of a paired t-test, not corrected for the number of comparisons (the verdicts are). MB per task: the "
+        "memory that each task adds besides the network, on average over all tasks but the last, after which nothing "
         "needs to be protected. Every cell comes from runs."
     )
     parts = [f"# {result.study.title}\n\n{note}\n"]
