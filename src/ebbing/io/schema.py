@@ -262,6 +262,19 @@ def data_json(folder: Path, files: Sequence[CachedFile]) -> dict[str, Any]:
     }
 
 
+def progress_json(folder: Path, runs: Sequence[object]) -> dict[str, Any]:
+    """Return the content of `ebbing reproduce --progress --json`.
+
+    Args:
+        folder: The folder of the reproduction.
+        runs: One `ebbing.paper` progress per planned run.
+
+    Returns:
+        The fields, one object for each run.
+    """
+    return {"folder": str(folder), "runs": [vars(run) for run in runs]}
+
+
 def reproduction_json(folder: Path, verdicts: Sequence[object]) -> dict[str, Any]:
     """Return the content of `ebbing reproduce --json`.
 

@@ -24,6 +24,7 @@ from ebbing.paper.records import Record, RecordError, read_records
 
 if TYPE_CHECKING:
     from ebbing.paper.method_comparison import Study
+    from ebbing.paper.run_progress import RunProgress
     from ebbing.runs import Resources
 
 Progress = Callable[[float], None]
@@ -247,6 +248,29 @@ def reproduce(
         verdicts += new
         _record(name, new, folder)
     return verdicts
+
+
+def progress(targets: Sequence[str], folder: Path, seeds: int | None = None) -> list[RunProgress]:
+    """Say how far the runs of networks at paper scale are; nothing is trained.
+
+    Args:
+        targets: Names in `RECORDED`; an empty sequence stands for all of them.
+        folder: The folder of the reproduction.
+        seeds: The number of seeds; None for the planned numbers.
+
+    Returns:
+        The progress of each planned run.
+
+    Raises:
+        ValueError: If a target trains no networks at paper scale.
+    """
+    from ebbing.paper.run_progress import run_progress  # loads PyTorch
+
+    if unknown := sorted(set(targets) - set(RECORDED)):
+        raise ValueError(f"progress: {', '.join(unknown)} has no long runs; give some of {', '.join(RECORDED)}")
+    if seeds is not None:
+        check_count("seeds", seeds)
+    return run_progress(targets or RECORDED, folder, seeds)
 
 
 def _record(target: str, verdicts: list[Verdict], folder: Path) -> None:
