@@ -18,6 +18,7 @@ from ebbing.simulation import _steps
 from ebbing.simulation.estimate import MeanEstimate
 from ebbing.theory import expectation_if_finite
 from ebbing.theory._description import describe, describe_curriculum, describe_model, learning_notes
+from ebbing.theory._rates import Rates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -158,9 +159,12 @@ def _comparison(result: Simulation | SimulatedMetrics) -> Sequence[Table]:
     if theory is None:
         rows.append(["theory: expected", *("infinite or not known" if curriculum else "not finite" for _ in labels)])
     else:
-        spread = [getattr(theory, f"{name}_std") for name in labels]
         rows.append(["theory: expected", *(format_number(getattr(theory, name)) for name in labels)])
-        if not np.isnan(spread).any():
+        if theory.has_std:
+            spread = [getattr(theory, f"{name}_std") for name in labels]
+        else:
+            spread = Rates.of(problem).noise_error_std.tolist()  # infinite where those of the metrics are
+        if theory.has_std and not np.isnan(spread).any():
             rows.append(["theory: standard deviation of one run", *(format_number(std, ".4g") for std in spread)])
         if runs > 1:
             scores = (estimate.z_score(getattr(theory, name)) for name, estimate in estimates.items())
@@ -188,6 +192,7 @@ def _plot(result: Simulation | SimulatedMetrics, ax: Axes | None, quantity: Quan
     if quantity == "forgetting" and not _steps.can_forget(result.problem, result.curriculum):
         raise ValueError(_steps.NOTHING_EARLIER if result.curriculum else _steps.ONE_TASK)
     theory = expectation_if_finite(result.problem, result.curriculum, learner=result.learner)
-    mean, std = (getattr(theory, quantity), getattr(theory, f"{quantity}_std")) if theory else (None, None)
+    mean = getattr(theory, quantity) if theory else None
+    std = getattr(theory, f"{quantity}_std") if theory and theory.has_std else None
     known = std is not None and not math.isnan(std)
     return plot_sample_histogram(getattr(result, quantity), quantity, expected=mean, std=std if known else None, ax=ax)

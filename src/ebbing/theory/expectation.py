@@ -7,7 +7,7 @@ of L[S,i] over all tasks, those never learned included.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ebbing._limits import TASKS_WITH_DEVIATIONS
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.curriculum import Curriculum, check_curriculum
@@ -29,7 +30,7 @@ from ebbing.theory._rates import (
     finite_rates,
 )
 from ebbing.theory._recursion import ExpectedErrors
-from ebbing.theory._step_covariance import step_deviations
+from ebbing.theory._step_covariance import deviations, unknown_deviations
 from ebbing.theory._steps import expected_errors
 from ebbing.theory._terms import SOURCES, Terms
 
@@ -105,18 +106,37 @@ class Expectation(Tabular):
 
     @cached_property
     def _standard_deviations(self) -> tuple[Array, float, float]:
-        problem = self.problem
-        if self._curriculum is None:
-            rates, tasks = Rates.of(problem), np.arange(problem.T)
-        else:
-            samples = self._curriculum.samples(problem)
-            single = np.count_nonzero(samples, axis=1).max() == 1
-            repeats = np.count_nonzero(samples, axis=0).max() > 1
-            if not single or self.learner not in _SAME or (self._curriculum.stored and repeats):
-                return np.full(self.errors.shape, np.nan), np.nan, np.nan
-            tasks, N = samples.argmax(axis=1), samples.sum(axis=1)
-            rates = Rates.of_counts(N, np.int64(problem.p), problem.noise_variance[tasks])
-        return step_deviations(problem.start, problem.gaps, rates, tasks, self.first_steps)
+        return self._deviations()
+
+    def _deviations(self, progress: Callable[[float], None] | None = None) -> tuple[Array, float, float]:
+        if self.learner not in _SAME:
+            return unknown_deviations(self.errors)
+        return deviations(self.problem, self._curriculum, self.errors, progress=progress)
+
+    def compute_std(self, progress: Callable[[float], None] | None = None) -> None:
+        """Compute the standard deviations now; their first use does so otherwise, in silence.
+
+        Time grows as T^3: a second for some hundred tasks, minutes for 2,000. Tables show them unasked up to T = 500.
+
+        Args:
+            progress: Called with the finished fraction, 0 to 1.
+
+        Example:
+            >>> e = expect(Problem.orthogonal(T=3, n=50, p=100))
+            >>> e.compute_std(progress=lambda fraction: print(f"{fraction:.0%}"))
+            33%
+            67%
+            100%
+            >>> e.has_std
+            True
+        """
+        if "_standard_deviations" not in vars(self):
+            vars(self)["_standard_deviations"] = self._deviations(progress)
+
+    @property
+    def has_std(self) -> bool:
+        """Whether the standard deviations are computed, or so few tasks that tables show them unasked."""
+        return self.problem.T <= TASKS_WITH_DEVIATIONS or "_standard_deviations" in vars(self)
 
     @property
     def errors_std(self) -> Array:
@@ -167,22 +187,27 @@ class Expectation(Tabular):
 
     def _tables(self) -> Sequence[Table]:
         S, T, sequential = len(self.errors) - 1, self.problem.T, self._curriculum is None
-        columns = [(f"generalization error G_{S}", self.generalization, self.generalization_std, "G")]
+        columns = [(f"generalization error G_{S}", "generalization", "G")]
         if T > 1 if sequential else S > 1:
-            columns.insert(0, (f"forgetting F_{S}", self.forgetting, self.forgetting_std, "F"))
-        rows = [
-            ["expected", *(format_number(column[1]) for column in columns)],
-            ["standard deviation of one run", *(_deviation(column[2]) for column in columns)],
-        ]
-        for k, source in enumerate(SOURCES[: 3 if sequential else 4], start=1):
-            letters = ", ".join(f"{column[3]}{k}" for column in columns)
-            parts = (format_number(getattr(self.terms, f"{column[3]}{k}")) for column in columns)
-            rows.append([f"  from {source} ({letters})", *parts])
+            columns.insert(0, (f"forgetting F_{S}", "forgetting", "F"))
+        rows = [["expected", *(format_number(getattr(self, column[1])) for column in columns)]]
         if sequential:
             title = f"{describe(self.problem)}\n{describe_model(self.problem.n, self.problem.p)}"
-            notes = learning_notes(self.problem, self.errors, self.forgetting if T > 1 else None)
+            notes = list(learning_notes(self.problem, self.errors, self.forgetting if T > 1 else None))
         else:
-            title, notes = describe_curriculum(self.problem, self.curriculum, self.learner), ()
+            title, notes = describe_curriculum(self.problem, self.curriculum, self.learner), []
+        if self.has_std:
+            deviations = (_deviation(getattr(self, f"{column[1]}_std")) for column in columns)
+            rows.append(["standard deviation of one run", *deviations])
+        else:
+            notes.append(
+                f"Standard deviations of more than {TASKS_WITH_DEVIATIONS} tasks are computed on demand, in minutes or "
+                "more: compute_std() in Python, --std in the command."
+            )
+        for k, source in enumerate(SOURCES[: 3 if sequential else 4], start=1):
+            letters = ", ".join(f"{column[2]}{k}" for column in columns)
+            parts = (format_number(getattr(self.terms, f"{column[2]}{k}")) for column in columns)
+            rows.append([f"  from {source} ({letters})", *parts])
         return Table(title, ["", *(column[0] for column in columns)], rows, notes), self.task_table()
 
     def task_table(self, title: str = "") -> Table:
