@@ -101,14 +101,14 @@ def test_signs_that_depend_on_the_factor_are_rejected(monkeypatch):
 
 
 def test_one_sample_too_few_is_rejected(monkeypatch):
-    true = _minimum_norm._sample_factor
+    true = _minimum_norm.sample_factor
 
     def fewer(samples, q, *, noisy):
         factor = true(samples, q, noisy=noisy)
         factor.freedom = np.maximum(factor.freedom - 1, 0.5)
         return factor
 
-    monkeypatch.setattr(_minimum_norm, "_sample_factor", fewer)
+    monkeypatch.setattr(_minimum_norm, "sample_factor", fewer)
     assert p_value("replay, equal noise") < ALPHA
 
 

@@ -118,7 +118,7 @@ def wishart_eigenvalues(diagonal: Array, beside: Array) -> Array:
     Returns:
         Eigenvalues of BB', increasing (r, runs).
     """
-    from scipy.linalg.lapack import dsterf
+    from scipy.linalg.lapack import dsterf  # pyright: ignore[reportAttributeAccessIssue]  (made at run time)
 
     if len(diagonal) == 1:
         return diagonal

@@ -7,13 +7,13 @@ has the proofs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 
 from ebbing._validate import Array
 from ebbing.simulation._steps import Step, offsets
+from ebbing.simulation._triangular import TriangularFactor, qr_factor, sample_factor
 
 
 class StepLaw(Protocol):
@@ -119,7 +119,7 @@ class Mixture:
         self.same_noise = bool(np.all(self.sigma == self.sigma[0]))
         self.over, self.all_seen = p > N, p == q
         wishart = [p - N + 1] if self.over else [] if self.all_seen else [N - p + q, p - q]
-        self.samples = _sample_factor(samples, q, noisy=not self.same_noise)
+        self.samples = sample_factor(samples, q, noisy=not self.same_noise)
         self.factors = [self.samples, *(TriangularFactor.of(freedom, q + 1) for freedom in wishart)]
         self.normals = sum(factor.normals for factor in self.factors) + width - self.fixed + q + 1
         last = [p - width, max(N - q - 1, 0), 0 if self.over else N - p + q + 1]
@@ -149,7 +149,7 @@ class Mixture:
                 U[:, rows, q] *= self.sigma[j]
             if own := min(j, fixed):
                 U[:, rows, q] += U[:, rows, :own] @ self.coefficients[:own, j]
-        R = np.linalg.qr(U, mode="r")  # (runs, q+1, q+1), or one row less
+        R = qr_factor(U)  # (runs, q+1, q+1), or one row less
         if R.shape[1] == q:
             R = np.concatenate([R, np.zeros((len(R), 1, q + 1))], axis=1)
         if self.same_noise:  # the same in every direction, so it may be drawn in the basis of R
@@ -198,79 +198,14 @@ def _underparameterized(R: Array, F1: Array, F2: Array) -> tuple[Array, Array]:
     Beta variable.
     """
     q = R.shape[1] - 1
-    T = np.linalg.qr(np.concatenate([F1, F2], axis=1), mode="r")
+    T = qr_factor(np.concatenate([F1, F2], axis=1))
     T *= np.copysign(1.0, np.diagonal(T, axis1=1, axis2=2))[:, :, None]  # signs that depend on F1 would bias the law
-    across, along = (np.linalg.solve(T.transpose(0, 2, 1), F.transpose(0, 2, 1)).transpose(0, 2, 1) for F in (F1, F2))
+    Tt = T.transpose(0, 2, 1)
+    across, along = (np.asarray(np.linalg.solve(Tt, F.transpose(0, 2, 1))).transpose(0, 2, 1) for F in (F1, F2))
     left = R[:, :, q:].copy()  # [r - y, rho]: the residuals that A leaves
     left[:, :q] = -R[:, q:, q:] * np.linalg.solve(across[:, :q, :q], across[:, :q, q:])
-    return np.linalg.solve(R[:, :q, :q], R[:, :q, q:] - left[:, :q]), np.sum((along @ left)[:, :, 0] ** 2, axis=1)
-
-
-class TriangularFactor:
-    """A factor R of a Gaussian matrix QR, in which each row begins with the root of a chi-squared number (Bartlett).
-
-    Args:
-        leads: For each row, the degrees of freedom, the column of its first entry, and the columns of its others,
-            which are standard normal.
-        columns: Number of columns.
-
-    Attributes:
-        rows: Number of rows.
-        normals: How many standard normal numbers it takes.
-        freedom: Degrees of freedom of the first entries' squares (rows,).
-        parts: The rows of each task, if it is a factor of samples.
-    """
-
-    def __init__(self, leads: Sequence[tuple[int, int, range]], columns: int, parts: Sequence[slice] = ()) -> None:
-        self.rows, self._columns, self.parts = len(leads), columns, parts
-        self.freedom = np.array([freedom for freedom, _, _ in leads], dtype=float)
-        self._first = np.array([row * columns + column for row, (_, column, _) in enumerate(leads)], dtype=int)
-        self._others = np.array([r * columns + column for r, lead in enumerate(leads) for column in lead[2]], dtype=int)
-        self.normals = len(self._others)
-
-    @classmethod
-    def of(cls, freedom: int, columns: int) -> TriangularFactor:
-        """Return the upper triangular factor of a Gaussian matrix (freedom, columns), wide if the matrix is."""
-        leads = [(freedom - i, i, range(i + 1, columns)) for i in range(min(freedom, columns))]
-        return cls(leads, columns)
-
-    def draw(self, normals: Array, chi2: Array) -> Array:
-        """Return the factors (runs, rows, columns).
-
-        Args:
-            normals: Standard normal numbers (runs, normals).
-            chi2: Chi-squared numbers (runs, rows).
-
-        Returns:
-            One matrix per run.
-        """
-        factors = np.zeros((len(chi2), self.rows * self._columns))
-        factors[:, self._others] = normals
-        factors[:, self._first] = np.sqrt(chi2)
-        return factors.reshape(len(chi2), self.rows, self._columns)
-
-
-def _sample_factor(samples: Sequence[int], q: int, *, noisy: bool) -> TriangularFactor:
-    """Return a factor of all [A_j, z_j / sigma_j], one above the other, A_j (n_j, q) in the basis of `Mixture`.
-
-    The residuals of task j = 0, 1, ... are A_j c_j + z_j, and only the first j coordinates of c_j are not zero. So task
-    j has rows of its own for its noise, if it is noisy, and j coordinates. Beyond them its samples have no residual,
-    and all tasks share rows.
-    """
-    leads: list[tuple[int, int, range]] = []
-    heights, left = [], [0] * (q + 1)
-    for j, n in enumerate(samples):
-        order = [*[q] * noisy, *range(min(j, q))]  # the noise first, then the coordinates
-        heights.append(min(n, len(order)))
-        leads += [(n - i, c, range(0 if c == q else c + 1, q)) for i, c in enumerate(order[: heights[-1]])]
-        left[min(j, q)] += n - heights[-1]
-    shared = 0
-    for i in range(q):
-        shared += left[i]
-        if shared:
-            leads.append((shared, i, range(i + 1, q)))
-            shared -= 1
-    return TriangularFactor(leads, q + 1, offsets(heights))
+    change: Array = np.asarray(np.linalg.solve(R[:, :q, :q], R[:, :q, q:] - left[:, :q]), dtype=float)
+    return change, np.sum((along @ left)[:, :, 0] ** 2, axis=1)
 
 
 def across_unit(center: Array, unit: Array, length: Array, h: Array, not_kept: Array) -> tuple[Array, Array]:

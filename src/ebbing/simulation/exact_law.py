@@ -183,7 +183,7 @@ def _step_law(step: Step, learner: Learner, p: int, targets: Array, sigma: Array
     to_the_end = isinstance(learner, MinimumNorm | Averaged)
     if len(step.tasks) > 1:
         return Mixture(step, p, targets, sigma) if to_the_end else None
-    (t,), (n,) = step.tasks, step.samples
+    t, n = next(iter(step.tasks)), step.size
     one = n, p, targets[t], float(sigma[t])
     if isinstance(learner, OnePassSgd):
         return OnePass(learner, *one)
