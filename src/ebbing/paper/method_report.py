@@ -104,7 +104,14 @@ def verdicts(result: Result) -> list[Verdict]:
 
 @dataclass(frozen=True)
 class _Claim:
-    """A claim, its differences by seed, the number of seeds that are planned, and what to say first."""
+    """A claim with what the seeds say about it.
+
+    Attributes:
+        claim: The claim, as in `Verdict`.
+        differences: One for each seed, positive where the claim is right.
+        planned: The number of seeds that are planned.
+        words: What to say before the differences.
+    """
 
     claim: str
     differences: PairedDifferences
