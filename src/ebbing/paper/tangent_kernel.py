@@ -78,7 +78,7 @@ def _layer_gradients(network: nn.Module, inputs: Tensor) -> list[tuple[Tensor, T
     for layer, g in zip(layers, gradients, strict=True):
         x, one = seen[layer][0], torch.ones(len(inputs), 1)
         if isinstance(layer, nn.Conv2d):
-            x = functional.unfold(x, layer.kernel_size, layer.dilation, layer.padding, layer.stride)  # (n, in, places)
+            x = functional.unfold(x, layer.kernel_size, layer.dilation, layer.padding, layer.stride)  # type: ignore[arg-type]
             weights = torch.einsum("nop,nip->noi", g.flatten(2), x).flatten(1)
             found.append((torch.cat([weights, g.sum(dim=(2, 3))], dim=1), one))
         else:
