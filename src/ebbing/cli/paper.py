@@ -16,7 +16,8 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="TARGET",
-            help="claims, fig1, tables, rules, fig2 or table1; all of these if left out. Also: sensitivity, ablations.",
+            help="claims, fig1, tables, rules, fig2 or table1; all of these if left out. Also: sensitivity, "
+            "ablations, frontier.",
             show_default=False,
         ),
     ] = None,
@@ -39,7 +40,8 @@ def reproduce(
     ] = None,
     device: Annotated[str, typer.Option(metavar="NAME", help="Networks: cpu, or cuda for a GPU.")] = "cpu",
     stored: Annotated[
-        bool, typer.Option("--stored", help="table1, ablations: report what has been trained, and train nothing.")
+        bool,
+        typer.Option("--stored", help="table1, ablations, frontier: report stored runs, train nothing."),
     ] = False,
     from_records: Annotated[
         bool, typer.Option("--from-records", help="Networks: make everything from the recorded runs in FOLDER/records.")

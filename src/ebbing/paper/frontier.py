@@ -221,7 +221,7 @@ class Duel:
 
     Attributes:
         point: The setting of gradient projection.
-        rival: The plainer method; None if all of them need more memory.
+        rival: The plainer method; None if all that were run need more memory.
         comparisons: The number of duels of the protocol, for which p-values are corrected (Bonferroni).
     """
 
@@ -236,10 +236,8 @@ class Duel:
 
     @property
     def won(self) -> bool | None:
-        """Whether gradient projection wins (True) or loses (False); None if the seeds do not decide."""
-        if self.rival is None or self.gain is None:
-            return True
-        if self.gain.p_value * self.comparisons >= SIGNIFICANCE_LEVEL:
+        """Whether gradient projection wins (True) or loses (False); None without a rival or if seeds do not decide."""
+        if self.gain is None or self.gain.p_value * self.comparisons >= SIGNIFICANCE_LEVEL:
             return None
         return self.gain.mean > 0
 

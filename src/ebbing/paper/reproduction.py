@@ -22,6 +22,7 @@ from ebbing.paper._output import Verdict, verdict_markdown, write_json
 from ebbing.paper.records import read_records
 
 if TYPE_CHECKING:
+    from ebbing.paper.method_comparison import Result as ComparisonResult
     from ebbing.paper.method_comparison import Study
     from ebbing.runs import Resources
 
@@ -153,9 +154,37 @@ def _ablations(folder: Path, progress: Progress, options: Options) -> list[Verdi
     return []  # ablations make no claims; the differences are in the table
 
 
-def _compare_methods(study: Study, folder: Path, progress: Progress, options: Options) -> list[Verdict]:
-    from ebbing.paper import method_comparison, method_report, recorded_results
+def _frontier(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
+    from ebbing.paper import frontier, frontier_report
+    from ebbing.plot.frontier import save_frontier
+
+    def report(result: ComparisonResult, folder: Path) -> list[Verdict]:
+        frontier_report.save(result, folder)
+        save_frontier(result, folder)
+        return frontier_report.verdicts(result)
+
+    paper_scale = options.scale == "paper" or options.from_records
+    study = frontier.FRONTIER if paper_scale else frontier.FRONTIER_QUICK
+    return _compare_methods(study, folder, progress, options, report)
+
+
+def _report_methods(result: ComparisonResult, folder: Path) -> list[Verdict]:
+    from ebbing.paper import method_report
     from ebbing.plot.method_comparison import save_method_comparison
+
+    method_report.save(result, folder)
+    save_method_comparison(result, folder)
+    return method_report.verdicts(result)
+
+
+def _compare_methods(
+    study: Study,
+    folder: Path,
+    progress: Progress,
+    options: Options,
+    report: Callable[[ComparisonResult, Path], list[Verdict]] = _report_methods,
+) -> list[Verdict]:
+    from ebbing.paper import method_comparison, recorded_results
     from ebbing.runs import Store
 
     if options.from_records:
@@ -170,9 +199,7 @@ def _compare_methods(study: Study, folder: Path, progress: Progress, options: Op
                 f"stored: {folder / 'runs'} has no finished run of {study.name}, and an empty table would replace the "
                 "one in the folder; train first, or give --from-records"
             )
-    method_report.save(result, folder)
-    save_method_comparison(result, folder)
-    return method_report.verdicts(result)
+    return report(result, folder)
 
 
 TARGETS: dict[str, Callable[[Path, Progress, Options], list[Verdict]]] = {
@@ -184,16 +211,17 @@ TARGETS: dict[str, Callable[[Path, Progress, Options], list[Verdict]]] = {
     "table1": _table1,
     "sensitivity": _sensitivity,
     "ablations": _ablations,
+    "frontier": _frontier,
 }
 """The function behind each target: it writes files into a folder, reports progress and returns verdicts."""
 
-NETWORKS = {"fig2", "table1", "ablations"}
+NETWORKS = {"fig2", "table1", "ablations", "frontier"}
 """The targets that train networks, on a small scale unless `Options.scale` is "paper"."""
 
-RECORDED = ("fig2", "table1", "sensitivity", "ablations")
+RECORDED = ("fig2", "table1", "sensitivity", "ablations", "frontier")
 """The targets that can be made from records."""
 
-ON_REQUEST = ("sensitivity", "ablations")
+ON_REQUEST = ("sensitivity", "ablations", "frontier")
 """The targets that run only when named: they take long, and the paper does not have them."""
 
 
@@ -221,8 +249,8 @@ def reproduce(
     unknown = sorted(set(targets) - set(TARGETS))
     if unknown:
         raise ValueError(f"targets: nothing is called {', '.join(unknown)}; give some of {', '.join(TARGETS)}")
-    if options.stored and not (targets and set(targets) <= {"table1", "ablations"}):
-        raise ValueError("stored: only table1 and ablations report stored runs; name one of them or both")
+    if options.stored and not (targets and set(targets) <= {"table1", "ablations", "frontier"}):
+        raise ValueError("stored: only table1, ablations and frontier report stored runs; name some of them")
     if options.from_records and (others := sorted(set(targets) - set(RECORDED))):
         raise ValueError(
             f"from_records: {', '.join(others)} is computed, not recorded; records are of {', '.join(RECORDED)}"

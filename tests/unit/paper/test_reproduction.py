@@ -93,7 +93,7 @@ def test_options_raise_an_error_for_bad_values(settings, complaint):
 
 @pytest.mark.parametrize("targets", [[], ["fig1"], ["table1", "fig2"]])
 def test_stored_raises_an_error_for_other_targets(tmp_path, targets):
-    with pytest.raises(ValueError, match="stored: only table1 and ablations"):
+    with pytest.raises(ValueError, match="stored: only table1, ablations and frontier"):
         reproduce(targets, tmp_path, silent, Options(stored=True))
 
 

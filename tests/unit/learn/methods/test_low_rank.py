@@ -1,6 +1,7 @@
 """Low-rank updates per task: a plain reference, memory, exact retention, and what is saved."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -26,6 +27,11 @@ def train(parameters, forward, inputs, labels, seed):
                     parameter.sub_(SCHEDULE.learning_rate * gradient)
 
 
+def two_layers(W, V, trained, x):
+    b, B1, B2, A1, A2 = trained
+    return (x @ (W + B1 @ A1).T + b).relu() @ (V + B2 @ A2).T
+
+
 def test_updates_agree_with_a_plain_reference():
     """The same steps on W + B A, written out for a network of two layers."""
 
@@ -49,11 +55,7 @@ def test_updates_agree_with_a_plain_reference():
     trained = [b.clone(), *up, *down]
     for task in (1, 2):
         trained = [value.detach().requires_grad_() for value in trained]
-
-        def forward(x, values=trained):
-            b, B1, B2, A1, A2 = values
-            return (x @ (W + B1 @ A1).T + b).relu() @ (V + B2 @ A2).T
-
+        forward = partial(two_layers, W, V, trained)
         train(trained, forward, *tasks[task], seed=task)
         outputs.append(forward(tasks[task][0]))
     for task, expected in enumerate(outputs):
@@ -170,12 +172,13 @@ def test_interruption_changes_nothing(tasks):
 
 def test_weights_changed_from_outside_give_a_warning():
     learner = trained_learner(METHOD, perceptron(), 2)
+    first = learner.network.get_submodule("0")
     with torch.no_grad():
-        learner.network[0].weight += 0.1
+        first.weight += 0.1  # type: ignore[operator]
     with pytest.warns(UserWarning, match="weight of layer '0' was changed since the latest task"):
         learner.outputs("task 0", data(0)[0])
     with torch.no_grad(), learner.task("more"):
-        learner.network[0].parametrizations.weight.original += 0.1  # type: ignore[union-attr, operator]
+        first.parametrizations.weight.original += 0.1  # type: ignore[union-attr, operator]
     with pytest.warns(UserWarning, match="weight of layer '0' was changed since the latest task"):
         learner.outputs("task 0", data(0)[0])
 
