@@ -79,7 +79,8 @@ def _judge(name: str, mine: Sequence[Duel]) -> str:
     gains = [duel.gain.mean for duel in mine if duel.gain is not None]
     words = {True: "more accurate", False: "less accurate", None: "undecided"}
     parts = [f"{words[verdict]} in {count}" for verdict, count in counts.items() if count]
-    spread = f"; the difference is {min(gains):+.2f} to {max(gains):+.2f} points" if gains else ""
+    ends = dict.fromkeys(f"{gain:+.2f}" for gain in (min(gains), max(gains))) if gains else {}
+    spread = f"; the difference is {' to '.join(ends)} points" if gains else ""
     smallest = sum(duel.rival is None for duel in mine)
     alone = f" ({smallest} smaller than every plainer one that was run)" if smallest else ""
     return (
