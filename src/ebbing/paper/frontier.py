@@ -19,7 +19,8 @@ import numpy as np
 from ebbing.learn import PermutedMnist, Threshold
 from ebbing.learn.presets import MethodName
 from ebbing.paper import table1
-from ebbing.paper._statistics import SIGNIFICANCE_LEVEL, PairedDifferences
+from ebbing.paper._decisions import Decision, decide
+from ebbing.paper._statistics import PairedDifferences
 from ebbing.paper.method_comparison import MethodVariant, Protocol, Result, Study
 
 PROJECTION: dict[str, MethodName] = {"GPM": "gpm", "TRGP": "trgp", "TRGP+": "trgp+", "TRGP free": "trgp-free"}
@@ -222,46 +223,42 @@ class Duel:
     Attributes:
         point: The setting of gradient projection.
         rival: The plainer method; None if all that were run need more memory.
-        comparisons: The number of duels of the protocol, for which p-values are corrected (Bonferroni).
+        decision: The test of what gradient projection gains over its rival, in percentage points of ACC, corrected for
+            all duels of the protocol; None without a rival.
     """
 
     point: Point
     rival: Point | None
-    comparisons: int
+    decision: Decision | None
 
     @property
-    def gain(self) -> PairedDifferences | None:
-        """What gradient projection gains over its rival, in percentage points; None without a rival."""
-        return None if self.rival is None else self.point.minus(self.rival)
+    def gain(self) -> float | None:
+        """What gradient projection gains over its rival on average; None without a rival."""
+        return None if self.decision is None else self.decision.differences.mean
 
     @property
     def won(self) -> bool | None:
         """Whether gradient projection wins (True) or loses (False); None without a rival or if seeds do not decide."""
-        if self.gain is None or self.gain.p_value * self.comparisons >= SIGNIFICANCE_LEVEL:
-            return None
-        return self.gain.mean > 0
+        return None if self.decision is None else self.decision.holds
 
 
-def duels(found: Sequence[Point], *, total: bool = False) -> list[Duel]:
+def duels(found: Sequence[Point]) -> list[Duel]:
     """Return the duel of every setting of gradient projection.
+
+    The rival has the highest mean over all its seeds, which may flatter it by part of its standard error.
 
     Args:
         found: The points of a protocol.
-        total: Whether memory is that in all, instead of that per task.
 
     Returns:
-        One duel for each setting, by increasing memory.
+        One duel for each setting, by increasing memory per task.
     """
-
-    def memory(point: Point) -> float:
-        return point.total if total else point.memory
-
-    fighters = [point for point in found if family(point.name) in PROJECTION]
-    made = []
-    for point in fighters:
-        rivals = [p for p in found if family(p.name) in PLAIN and memory(p) <= memory(point) and _share_seeds(p, point)]
-        made.append(Duel(point, max(rivals, key=lambda p: p.mean, default=None), len(fighters)))
-    return made
+    pairs = []
+    for point in (point for point in found if family(point.name) in PROJECTION):
+        rivals = [p for p in found if family(p.name) in PLAIN and p.memory <= point.memory and _share_seeds(p, point)]
+        pairs.append((point, max(rivals, key=lambda p: p.mean, default=None)))
+    decisions = iter(decide([point.minus(rival) for point, rival in pairs if rival is not None]))
+    return [Duel(point, rival, None if rival is None else next(decisions)) for point, rival in pairs]
 
 
 def _share_seeds(one: Point, other: Point) -> bool:

@@ -76,7 +76,7 @@ def findings(found: Sequence[Point]) -> list[str]:
 def _judge(name: str, mine: Sequence[Duel]) -> str:
     """Say in how many settings a family wins and loses against plainer methods with no more memory."""
     counts = {verdict: sum(duel.won is verdict for duel in mine) for verdict in (True, False, None)}
-    gains = [duel.gain.mean for duel in mine if duel.gain is not None]
+    gains = [duel.gain for duel in mine if duel.gain is not None]
     words = {True: "more accurate", False: "less accurate", None: "undecided"}
     parts = [f"{words[verdict]} in {count}" for verdict, count in counts.items() if count]
     ends = dict.fromkeys(f"{gain:+.2f}" for gain in (min(gains), max(gains))) if gains else {}
@@ -128,14 +128,14 @@ def _any_won(fought: Sequence[Duel]) -> bool | None:
 def _verdict(result: Result, protocol: Protocol, claim: str, fought: Sequence[Duel], *, won: bool | None) -> Verdict:
     seeds = sorted({len(duel.point.accuracy) for duel in fought})
     count = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}"
-    best = max(fought, key=lambda duel: -np.inf if duel.gain is None else duel.gain.mean)
+    best = max(fought, key=lambda duel: -np.inf if duel.gain is None else duel.gain)
     text = "all plainer methods that were run need more memory"
-    if best.rival is not None and best.gain is not None:
+    if best.rival is not None and best.decision is not None:
         pair = f"{best.point.name} ({best.point.memory:.2g} MB) minus {best.rival.name} ({best.rival.memory:.2g} MB)"
-        text = f"most favorable: {pair}: {best.gain.to_text()}"
+        text = f"most favorable: {pair}: {best.decision.to_text()}"
     procedure = (
         f"{protocol.name}, {count} seed{'s' * (seeds[-1] > 1)}, {_count(len(fought))} against the best of {COPIES}, "
-        "narrower copies and low-rank updates with no more memory per task; p corrected for the comparisons"
+        "narrower copies and low-rank updates with no more memory per task"
     )
     return Verdict(claim, result.study.title, procedure, text, won)
 
