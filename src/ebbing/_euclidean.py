@@ -62,13 +62,10 @@ def gram_of_distances(distances: npt.ArrayLike, norms: PerTask | None, tolerance
         return semidefinite(gram)[0], squares
     except NotSemidefiniteError:
         pass
-    error = rounding(D)
     if given is not None:  # the initial model is one point more, before the others
         D = np.block([[np.zeros((1, 1)), given[None]], [given[:, None], D]])
-        error = np.block([[np.zeros((1, 1)), rounding(given)[None]], [rounding(given)[:, None], error]])
+    error = rounding(D) if tolerance is None else np.full(D.shape, tolerance)
     products = -centered(D**2) / 2
-    if tolerance is not None:
-        error = np.full(D.shape, tolerance)
     nearest = nearest_euclidean(D, error)
     moved = float(np.abs(np.sqrt(nearest) - D).max())
     if not (

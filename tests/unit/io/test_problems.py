@@ -63,7 +63,7 @@ def test_the_format_shown_in_the_documentation_is_read(read):
     problem = read(example)
     assert (problem.T, problem.p, problem.n[0], problem.sigma[0]) == (8, 100, 50, 0.3)
     alternatives = [line.strip(" #") for line in example.splitlines() if line.strip().startswith("#")]
-    assert len(alternatives) == 5
+    assert len(alternatives) == 6
     for line in alternatives:
         assert read(HEAD + line.split("#")[0]).T >= 2
 
@@ -111,7 +111,7 @@ ERRORS = {
     HEAD + "orthogonal = 2\nnoise = 0.3": "noise is not known here; known: p, n, sigma",
     HEAD + "orthogonal = 2\nP = 100": "P is not known here",
     HEAD + "[problem]\northogonal = 2": "problem is not known here",
-    HEAD + "orthogonal = 2\nnorms = [1, 1]": "norms goes with distances, not with orthogonal; leave it out",
+    HEAD + "orthogonal = 2\nnorms = [1, 1]": "norms goes with distances or cosines, not with orthogonal; leave it out",
     HEAD + "vectors = [[1]]\nnorm = 1": "norm goes with orthogonal or identical or categories, not with vectors",
     HEAD + "distances = [[0]]\nnorms = 1\ninitial = [1]": "initial goes with vectors or gram, not with distances",
     # types
