@@ -44,14 +44,15 @@ _NEGLIGIBLE = 1e-6
 def gram_of_distances(distances: npt.ArrayLike, norms: PerTask | None, tolerance: float | None) -> tuple[Array, Array]:
     """Return the Gram matrix and the squared distances; `Problem.from_distances` has the rules."""
     D = check_square("distances", distances)
-    slack = 0.0 if tolerance is None else check_number("tolerance", tolerance)
-    if np.any(D < 0):
-        i, j = first_index(D < 0)
+    slack = max(_NEGLIGIBLE * float(D.max()), 0.0 if tolerance is None else check_number("tolerance", tolerance))
+    if np.any(below := D < -slack):
+        i, j = first_index(below)
         raise EntryError(f"distances[{i}, {j}] = {D[i, j]:g} is negative; give |w_i - w_j|", "distances", (i, j))
-    if np.any(beyond := np.diag(D) > max(slack, _NEGLIGIBLE * float(D.max()))):
+    if np.any(beyond := np.diag(D) > slack):
         (i,) = first_index(beyond)
         message = f"distances[{i}, {i}] = {D[i, i]:g}: a task is at distance 0 from itself; set the diagonal to 0"
         raise EntryError(message, "distances", (i, i))
+    D = np.maximum(D, 0.0)
     np.fill_diagonal(D, 0.0)
     D = check_symmetric("distances", D, _rounding_if_asymmetric(D, tolerance))
     squares = square_entries("distances", D)
@@ -108,7 +109,7 @@ def gram_of_cosines(cosines: npt.ArrayLike, norms: PerTask, tolerance: float | N
 
 def gram_from_initial(gram: npt.ArrayLike, initial: npt.ArrayLike | None, tolerance: float | None) -> Array:
     """Return the Gram matrix seen from the initial model; `Problem.from_gram` has the rules."""
-    K = check_square("gram", gram)
+    K = check_magnitude("gram", check_square("gram", gram))
     if tolerance is not None:
         check_number("tolerance", tolerance)
     K = check_symmetric("gram", K, _rounding_if_asymmetric(K, tolerance))
@@ -119,8 +120,8 @@ def gram_from_initial(gram: npt.ArrayLike, initial: npt.ArrayLike | None, tolera
                 f"initial has shape {row.shape}; for {len(K)} tasks give {len(K) + 1} numbers: "
                 "|w_0|^2, then <w_0, w*_i> for each task"
             )
+        check_magnitude("initial", row)
         K = np.block([[row[:1, None], row[None, 1:]], [row[1:, None], K]])
-    check_magnitude("gram", K)
     try:
         semidefinite(K)
     except NotSemidefiniteError:

@@ -132,7 +132,7 @@ def _parse_toml(file: Path, content: bytes) -> dict[str, Any]:
     try:
         text = content.decode("utf-8-sig")
         # The parser's memory grows with the number of keys, and with the square of the number of their parts.
-        plain = _STRINGS_AND_COMMENTS.sub("_", text)
+        plain = _STRINGS_AND_COMMENTS.sub(lambda found: "" if found[0][0] == "#" else "_", text)
         if _LONG_KEY.search(plain) or plain.count("=") + len(_TABLE.findall(plain)) > MOST_TOML_KEYS:
             raise ValueError(f"more than {MOST_TOML_KEYS} keys, or parts of a key; a problem has a dozen")
         return tomllib.loads(text)
@@ -149,7 +149,7 @@ _STRINGS_AND_COMMENTS = re.compile(
     r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"' + r"|'''.*?'''|'[^'\n]*'" + r"|#[^\n]*", re.DOTALL
 )
 _LONG_KEY = re.compile(rf"(?:\.[ \t]*[\w-]+[ \t]*){{{MOST_TOML_KEYS}}}")
-_TABLE = re.compile(r"^[ \t]*\[\[?[ \t]*[\w.-]+[ \t]*\]", re.MULTILINE)
+_TABLE = re.compile(r"^[ \t]*\[\[?[ \t]*[\w.-]+[ \t]*\]\]?[ \t]*\r?$", re.MULTILINE)
 
 
 def parse_problem(content: dict[str, Any]) -> Problem:
