@@ -45,8 +45,8 @@ def gram_of_distances(distances: npt.ArrayLike, norms: PerTask | None, tolerance
     """Return the Gram matrix and the squared distances; `Problem.from_distances` has the rules."""
     D = check_square("distances", distances)
     slack = max(_NEGLIGIBLE * float(D.max()), 0.0 if tolerance is None else check_number("tolerance", tolerance))
-    if np.any(below := D < -slack):
-        i, j = first_index(below)
+    if np.any(-slack > D):
+        i, j = first_index(-slack > D)
         raise EntryError(f"distances[{i}, {j}] = {D[i, j]:g} is negative; give |w_i - w_j|", "distances", (i, j))
     if np.any(beyond := np.diag(D) > slack):
         (i,) = first_index(beyond)

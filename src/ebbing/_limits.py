@@ -47,7 +47,7 @@ MOST_ARCHIVE_BYTES = 100_000
 """Bytes of the list of contents of an npz file: about a thousand arrays."""
 
 MEMORY_FOR_A_FILE = 1_000_000_000
-"""Bytes that reading a file takes at most, besides the program itself; benchmarks/fuzz.py checks it."""
+"""Bytes that reading a file takes at most, besides the program itself; tests/helpers/fuzzing.py checks it."""
 
 
 def check_memory(what: str, size: float, way_out: str) -> None:
