@@ -38,6 +38,17 @@ SECONDS = 10
 BATCH = 250
 """Inputs in one process, so that a crash or an endless loop loses no more."""
 
+_MODULES = (
+    *("matplotlib.pyplot", "pandas", "ebbing.order", "ebbing.runs.inventory", "ebbing.io.schema", "ebbing._progress"),
+    *(
+        "ebbing.cli._console",
+        "ebbing.cli._runs_table",
+        "ebbing.plot.order",
+        "ebbing.plot.metrics",
+        "ebbing.plot.samples",
+    ),
+)
+
 Rng = np.random.Generator
 NUMBERS = [
     0,
@@ -120,7 +131,7 @@ def matrix(rng: Rng, form: str = "any") -> Any:
 
 
 def settings(rng: Rng) -> dict[str, Any]:
-    n, p = pick(rng, [1, 5, 50, 99, 100, 101, 200]), pick(rng, [1, 10, 100, 10**6, 2**53])
+    n, p = pick(rng, [1, 5, 50, 99, 100, 101, 200]), pick(rng, [1, 10, 100, 100, 100, 10**6, 2**53])
     found: dict[str, Any] = {"n": n, "p": p, "sigma": pick(rng, [0, 0.3, 1e-160, 1e150])}
     if rng.random() < 0.3:
         found[pick(rng, ["n", "p", "sigma", "unmodeled", "names"])] = anything(rng)
@@ -248,7 +259,7 @@ def fuzz_problem(rng: Rng, folder: Path) -> Callable[[], Any]:
         value = pick(rng, ["ABAB", ["a", "b"], "", 5, None, ("猫",), anything(rng)])
     else:
         make = getattr(ebbing.Problem, f"from_{form}")
-    order, action = anything(rng), pick(rng, ACTIONS)
+    order, action = anything(rng) if rng.random() < 0.8 else [0, 1], pick(rng, ACTIONS)
     seed = int(rng.integers(2**31))
 
     def run() -> None:
@@ -275,21 +286,12 @@ def use_simulation(problem: Any, rng: Rng, odd: Any) -> None:
 
 def use_expectation(problem: Any, rng: Rng, odd: Any) -> None:
     e = ebbing.expect(problem)
-    e.summary(), e.to_html(), e.to_frame(), repr(e)
+    assert all([e.summary(), e.to_html(), len(e.to_frame()), repr(e)])
 
 
 def use_order(problem: Any, rng: Rng, odd: Any) -> None:
     objective = pick(rng, ["forgetting", "generalization", {"forgetting": 0.5, "generalization": 0.5}])
     ebbing.best_order(problem, objective, seconds=0.2).summary()
-
-
-def use_plot(problem: Any, rng: Rng, odd: Any) -> None:
-    import matplotlib.pyplot as plt
-
-    e = ebbing.expect(problem)
-    ax = e.plot()
-    ax.figure.canvas.draw()
-    plt.close("all")
 
 
 def use_reordered(problem: Any, rng: Rng, odd: Any) -> None:
@@ -314,10 +316,29 @@ def fuzz_metrics(rng: Rng, folder: Path) -> Callable[[], Any]:
 
 
 def fuzz_plot(rng: Rng, folder: Path) -> Callable[[], Any]:
-    inner = fuzz_problem(rng, folder)
-    cells = dict(zip(inner.__code__.co_freevars, inner.__closure__ or (), strict=True))
-    cells["action"].cell_contents = use_plot
-    return inner
+    T = int(rng.integers(1, 12))
+    names = [f"{pick(rng, NAMES[:-1])}{i}" for i in range(T)]
+    n = pick(rng, [5, 50, 200])
+    W = rng.normal(size=(T, 3)) * 10.0 ** rng.choice([0, 0, -160, 140])
+    quantity = pick(rng, ["forgetting", "generalization", "x"])
+
+    def draw() -> None:
+        import matplotlib.pyplot as plt
+
+        problem = ebbing.Problem.from_vectors(W, n=n, p=100, names=names)
+        ax: Any = pick(
+            rng,
+            [
+                lambda: ebbing.expect(problem).plot(),
+                lambda: ebbing.simulate(problem, 5).plot(quantity=quantity),
+                lambda: ebbing.expect_grid(problem, p=[50, 100, 200]).plot(quantity=quantity),
+                lambda: ebbing.metrics.summary(ebbing.expect(problem).errors, kind="error").plot(),
+            ],
+        )()
+        ax.figure.canvas.draw()
+        plt.close("all")
+
+    return draw
 
 
 def fuzz_command(rng: Rng, folder: Path) -> Callable[[], Any]:
@@ -441,7 +462,8 @@ def run_case(seed: int, k: int, folder: Path) -> dict[str, Any] | None:
     call = KINDS[kind][0](rng, folder)
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.monotonic()
     finding = ""
-    signal.alarm(SECONDS)
+    signal.setitimer(signal.ITIMER_PROF, SECONDS)  # of work: the machine may be busy with other things
+    signal.alarm(12 * SECONDS)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -453,6 +475,7 @@ def run_case(seed: int, k: int, folder: Path) -> dict[str, Any] | None:
     except (Exception, Slow):
         finding = traceback.format_exc(limit=-4)
     finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
         signal.alarm(0)
     grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024
     if grown > MEMORY_FOR_A_FILE:
@@ -470,7 +493,7 @@ def fuzz(first: int, count: int, seed: int, *, orders: bool = True) -> list[dict
 
     Without `orders` nothing searches for orders, which takes half a minute to compile.
     """
-    for module in ("matplotlib.pyplot", "pandas", "ebbing.order", "ebbing.runs.inventory", "ebbing.io.schema"):
+    for module in _MODULES:
         importlib.import_module(module)  # once, and not in the time of an input
     if orders:  # compiles the search
         for n in (5, [5, 6, 7]):
@@ -495,12 +518,13 @@ def fuzz(first: int, count: int, seed: int, *, orders: bool = True) -> list[dict
 
 
 def _run_batch(cases: range, seed: int, folder: Path, report: Path) -> None:
-    signal.signal(signal.SIGALRM, _too_slow)
+    for number in (signal.SIGALRM, signal.SIGPROF):
+        signal.signal(number, _too_slow)
+    resource.setrlimit(resource.RLIMIT_CPU, (20 * SECONDS, 21 * SECONDS))  # ends compiled code that heeds no signal
     try:
         with report.open("w") as file:
             for k in cases:
                 print(json.dumps({"at": k}), file=file, flush=True)
-                signal.setitimer(signal.ITIMER_PROF, 3 * SECONDS)  # ends compiled code that heeds no other signal
                 if finding := run_case(seed, k, folder):
                     print(json.dumps(finding), file=file, flush=True)
         os._exit(0)

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from ebbing import Problem
 from ebbing._gram import gaps_of, nearest_euclidean, nearest_gram, rounding, semidefinite
 
-SIZES = {"n": 5, "p": 100}
+SIZES: dict[str, Any] = {"n": 5, "p": 100}
 
 
 def points(seed, T=9, k=3):

@@ -16,7 +16,9 @@ def test_characters_that_no_font_has_become_squares_with_one_warning():
         ax = e.plot()
         ax.figure.canvas.draw()
     assert {str(w.message).split(",")[0] for w in caught} == {"the font of matplotlib lacks some characters of names"}
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["□", "dog", r"\x1b[31m", r"\$x\$", "é"]
+    legend = ax.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == ["□", "dog", r"\x1b[31m", r"\$x\$", "é"]
 
 
 @pytest.mark.parametrize("name", ["é", "σ", "Größe", "Привет"])
