@@ -21,13 +21,18 @@ def print_verdicts(verdicts: Sequence[Verdict], folder: Path, console: Console) 
         return
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     for v in verdicts:
-        mark, style = {True: ("holds", "green"), False: ("FAILS", "bold red"), None: ("open", "yellow")}[v.holds]
+        unclear = "interval" if v.bounds else "open"
+        mark, style = {True: ("holds", "green"), False: ("FAILS", "bold red"), None: (unclear, "yellow")}[v.holds]
         claim = Text.assemble((escape_control(v.source), "bold"), f": {escape_control(v.claim)}")
         table.add_row(Text(mark, style), claim)
         table.add_row("", safe_text(f"{v.procedure} -> {v.result}", "dim"))
     console.print(table)
-    holding, open_ = (sum(v.holds is value for v in verdicts) for value in (True, None))
-    undecided = f", {open_} open (what was run does not decide)" if open_ else ""
-    summary = f"{holding} of {len(verdicts)} claims hold{undecided}. Figures, data and verdicts: {folder}/"
+    holding, bounded, open_ = (
+        sum((v.holds, bool(v.bounds and v.holds is None)) == kind for v in verdicts)
+        for kind in ((True, False), (None, True), (None, False))
+    )
+    unclear = f", {bounded} bounded by an interval" if bounded else ""
+    unclear += f", {open_} open (what was run does not decide)" if open_ else ""
+    summary = f"{holding} of {len(verdicts)} claims hold{unclear}. Figures, data and verdicts: {folder}/"
     console.print()
     console.print(safe_text(summary, "bold"))

@@ -219,7 +219,7 @@ def train_json(run: StreamRun, experiment: Experiment) -> dict[str, Any]:
     """
     several = len(run.tasks) > 1
     return {
-        "settings": experiment.describe(),
+        "settings": experiment.describe(run.seed),
         "seed": run.seed,
         "tasks": list(run.tasks),
         "accuracies": run.accuracies,
@@ -261,6 +261,19 @@ def data_json(folder: Path, files: Sequence[CachedFile]) -> dict[str, Any]:
             for file in files
         ],
     }
+
+
+def progress_json(folder: Path, runs: Sequence[object]) -> dict[str, Any]:
+    """Return the content of `ebbing reproduce --progress --json`.
+
+    Args:
+        folder: The folder of the reproduction.
+        runs: One `ebbing.paper` progress per planned run.
+
+    Returns:
+        The fields, one object for each run.
+    """
+    return {"folder": str(folder), "runs": [vars(run) for run in runs]}
 
 
 def reproduction_json(folder: Path, verdicts: Sequence[object]) -> dict[str, Any]:
