@@ -200,6 +200,10 @@ class Expectation(Tabular):
         errors = self.errors
         # As `forward_transfer`: L[t, t] minus the error of task t learned alone.
         transfer = Rates.of(self.problem).retained * (np.diagonal(errors) - self.problem.start)
+        if self.problem.T == 1:  # nothing before it, nothing after it
+            numbers = (format_number(error, ".4g") for error in (errors[0, 0], errors[1, 0]))
+            note = "Errors are expected squared distances to the task's ground truth. One task forgets nothing."
+            return Table(title, ["task", "initial error", "learned"], [[self.problem.names[0], *numbers]], [note])
         columns = (errors[0], np.diagonal(errors[1:]), errors[-1], self.forgetting_matrix[-1], transfer)
         rows = abridged_rows(
             self.problem.T, lambda i: [self.problem.names[i], *(format_number(values[i], ".4g") for values in columns)]
