@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
@@ -12,6 +14,7 @@ from ebbing._validate import Array
 from ebbing.order._clock import SOON, Clock
 from ebbing.order.objective import Criterion
 from ebbing.order.simple_rules import RULES, SEARCHES
+from ebbing.problem import Problem
 from ebbing.theory._rates import Rates
 
 Orders = npt.NDArray[np.intp]
@@ -31,7 +34,6 @@ def order_values(criterion: Criterion, orders: npt.ArrayLike) -> Array:
         The values (m,).
 
     Example:
-        >>> from ebbing.problem import Problem
         >>> criterion = Criterion.of(Problem.categories("AAB", n=50, p=100), "forgetting")
         >>> order_values(criterion, [[0, 1, 2], [0, 2, 1]]).round(3).tolist()
         [0.875, 0.625]
@@ -50,44 +52,74 @@ def order_values(criterion: Criterion, orders: npt.ArrayLike) -> Array:
     return a * row.mean(axis=1) - b * learned
 
 
+@lru_cache(maxsize=8)  # a problem never changes, and one question asks for its known orders several times
+def _known(problem: Problem) -> tuple[tuple[str, ...], Orders]:
+    """Return the order given and those of the simple rules (m, T), and what each is called.
+
+    Up to a thousand tasks these are all rules that do not search; beyond, as many as fit into a second.
+    """
+    clock, orders = Clock(SOON), {"as given": np.arange(problem.T)}
+    for name, rule in RULES.items():
+        if name not in SEARCHES and (problem.T <= _ALL_RULES_UP_TO or not clock.late):
+            orders[f"of the rule {name}"] = rule(problem)
+    return tuple(orders), np.array(list(orders.values()))
+
+
 @dataclass(frozen=True, eq=False)
 class KnownOrders:
-    """The order given and those of the simple rules, by their value.
+    """The order given and those of the simple rules, with their values.
 
     Attributes:
         criterion: What is minimized.
+        labels: What each order is called (m,).
         orders: The order given first, then one per rule (m, T).
         values: V of each, up to rounding (m,).
     """
 
     criterion: Criterion
+    labels: tuple[str, ...]
     orders: Orders
     values: Array
 
     @classmethod
     def of(cls, criterion: Criterion) -> Self:
-        """Return the known orders; up to a thousand tasks all of them, beyond that as many as fit into a second."""
-        problem, clock = criterion.problem, Clock(SOON)
-        orders = [np.arange(problem.T)]
-        for name, rule in RULES.items():
-            if name not in SEARCHES and (problem.T <= _ALL_RULES_UP_TO or not clock.late):
-                orders.append(rule(problem))
-        scaled, factor = criterion.scaled()
-        return cls(criterion, np.array(orders), factor * order_values(scaled, orders))
-
-    def best(self, *others: npt.ArrayLike, worst: bool = False) -> tuple[Orders, float]:
-        """Return the best of the known orders and of others, the first of these if none is better, by `expect`.
+        """Return the known orders of a problem.
 
         Args:
-            *others: Orders that a search found (T,).
+            criterion: What is minimized.
+
+        Returns:
+            The orders and their values.
+
+        Example:
+            >>> known = KnownOrders.of(Criterion.of(Problem.categories("AABB", n=50, p=100), "forgetting"))
+            >>> known.labels[:2], known.orders[:2].tolist(), known.values[:2].round(3).tolist()
+            (('as given', 'of the rule largest_error'), [[0, 1, 2, 3], [0, 2, 1, 3]], [0.688, 0.521])
+        """
+        labels, orders = _known(criterion.problem)
+        scaled, factor = criterion.scaled()
+        share = criterion.noise_share if criterion.problem.uniform else 0.0
+        return cls(criterion, labels, orders, factor * order_values(scaled, orders) + share)
+
+    def extreme(self, worst: bool = False) -> Orders:
+        """Return the best known order, or the worst one (T,)."""
+        return self.orders[self.values.argmax() if worst else self.values.argmin()]
+
+    def at_least(self, order: Sequence[int], worst: bool = False) -> tuple[tuple[int, ...], float, str]:
+        """Return an order, or a known one that is better, compared to the last digit.
+
+        Args:
+            order: An order that a search found (T,).
             worst: Whether larger values are better.
 
         Returns:
-            The order (T,) and its value.
+            The order, its value, and what it is called if it is a known one.
         """
         sign = -1.0 if worst else 1.0
-        close = sign * self.values <= (sign * self.values).min() + _ROUNDING * np.abs(self.values).max()
-        candidates = [*(np.asarray(order, dtype=np.intp) for order in others), *self.orders[close]]
-        values = [self.criterion.value(order) for order in candidates]
-        first = int(np.argmin(np.multiply(sign, values)))
-        return candidates[first], values[first]
+        best, value, label = tuple(order), self.criterion.value(order), ""
+        close = _ROUNDING * max(abs(value), float(np.abs(self.values).max()))
+        for k in np.flatnonzero(sign * self.values <= sign * value + close):
+            known = tuple(int(i) for i in self.orders[k])
+            if known != best and sign * (v := self.criterion.value(known)) < sign * value:
+                best, value, label = known, v, self.labels[k]
+        return best, value, label

@@ -13,6 +13,9 @@ from ebbing.problem import Problem
 PROVABLE_STATES = 2**20
 """Sets of learned tasks (identical tasks counted together) up to which a proof is tried: 20 different tasks."""
 
+PROVABLE_TASKS = 200
+"""Tasks up to which a proof is tried, however many are identical: with more, bounding one set takes half a second."""
+
 PROVABLE_UNEQUAL = 14
 """Tasks up to which a proof is tried when they differ in n or sigma."""
 
@@ -39,7 +42,9 @@ def states(problem: Problem) -> int:
 
 def provable(problem: Problem) -> bool:
     """Return whether a search for the least forgetting or a mix ends with a proof, given enough time."""
-    return states(problem) <= PROVABLE_STATES if problem.uniform else problem.T <= PROVABLE_UNEQUAL
+    if not problem.uniform:
+        return problem.T <= PROVABLE_UNEQUAL
+    return problem.T <= PROVABLE_TASKS and states(problem) <= PROVABLE_STATES
 
 
 def nearest_equivalent(problem: Problem, order: npt.NDArray[np.intp]) -> tuple[int, ...]:
