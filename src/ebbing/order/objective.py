@@ -113,7 +113,7 @@ class Criterion:
     def scaled(self) -> tuple[Criterion, float]:
         """Return the same objective in units that keep the search away from underflow and overflow.
 
-        The largest error and the larger weight become about 1. The units are powers of two, so no digit changes. With
+        The largest error and the larger weight become about one. The units are powers of two, so no digit changes. With
         equal n and sigma, noise is the same in every order and is left out.
 
         Returns:
@@ -123,7 +123,7 @@ class Criterion:
             >>> criterion = Criterion.of(Problem.orthogonal(T=3, n=50, p=100, norm=2.0**-300), "forgetting")
             >>> small, factor = criterion.scaled()
             >>> float(small.problem.start[0]), small.value([0, 1, 2]) * factor == criterion.value([0, 1, 2])
-            (1.0, True)
+            (0.25, True)
         """
         problem, noise_floor = self.problem, Rates.of(self.problem).noise_floor
         largest = max(problem.gaps.max(), problem.start.max(), 0.0 if problem.uniform else noise_floor.max())
