@@ -5,10 +5,8 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 
 import numpy as np
 
@@ -18,7 +16,7 @@ from ebbing.order.simple_rules import CHEAP_RULES
 from ebbing.problem import Problem
 
 OBJECTIVES: tuple[Objective, ...] = ("forgetting", "generalization", 0.3, {"forgetting": 1.0, "generalization": 20.0})
-SCALES = (1.0, 1.0, 1.0, 1e-160, 1e-80, 1e80, 1e150)
+SCALES = (1.0, 1.0, 1.0, 1e-160, 1e-80, 1e80, 1e149)
 
 
 def random_problem(random: np.random.Generator, T: int) -> Problem:
@@ -42,53 +40,52 @@ def random_problem(random: np.random.Generator, T: int) -> Problem:
     return Problem(gram=scale**2 * (w @ w.T), n=n, p=p, sigma=scale * np.asarray(sigma))
 
 
-@contextmanager
-def interrupted_after(seconds: float | None) -> Iterator[list[float]]:
-    """Send Ctrl-C to this process after some seconds; yield a list with the moment when that happened."""
-    moments: list[float] = []
-    timer = threading.Event()
+class Watch(threading.Thread):
+    """Notes when some seconds have passed, in time and in processor time, and may send Ctrl-C then."""
 
-    def send() -> None:
-        if not timer.wait(seconds):
-            moments.append(time.monotonic())
-            signal.pthread_kill(main, signal.SIGINT)
+    def __init__(self, seconds: float, interrupt: bool) -> None:
+        super().__init__(daemon=True)
+        self._seconds, self._interrupt, self._over = seconds, interrupt, threading.Event()
+        self.noted: tuple[float, float] | None = None
 
-    main = threading.main_thread().ident or 0
-    thread = threading.Thread(target=send, daemon=True)
-    if seconds is not None:
-        thread.start()
-    try:
-        yield moments
-    finally:
-        timer.set()
-        if seconds is not None:
-            thread.join()
+    def run(self) -> None:
+        if not self._over.wait(self._seconds):
+            self.noted = time.monotonic(), time.process_time()
+            if self._interrupt:
+                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    def since(self) -> tuple[float, float]:
+        """Return the time and the processor time since then, or zeros, and stop watching."""
+        now = time.monotonic(), time.process_time()
+        self._over.set()
+        noted = self.noted or now
+        return max(0.0, now[0] - noted[0]), max(0.0, now[1] - noted[1])
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a search gave, and how long it took."""
+    """What a search gave, and how long it took after its end was due: in time and in processor time."""
 
     plan: Plan
-    seconds: float
-    after_interrupt: float | None
+    after_limit: tuple[float, float]
+    after_interrupt: tuple[float, float]
 
 
 def search(find: str, problem: Problem, objective: Objective, limit: float, interrupt: float | None) -> Outcome:
-    """Run `best_order` or `worst_order`; an interrupt that comes too late for it is caught."""
-    began, plan, ended = time.monotonic(), None, None
-    moments: list[float] = []
+    """Run `best_order` or `worst_order`, with Ctrl-C after some seconds; one that comes after the search is caught."""
+    watches = Watch(limit, interrupt=False), Watch(inf if interrupt is None else interrupt, interrupt=True)
+    outcome = None
     try:
-        with interrupted_after(interrupt) as moments:
-            function = best_order if find == "best" else worst_order
-            plan = function(problem, objective, seconds=limit)
-            ended = time.monotonic()
+        for watch in watches if interrupt is not None else watches[:1]:
+            watch.start()
+        plan = (best_order if find == "best" else worst_order)(problem, objective, seconds=limit)
+        outcome = Outcome(plan, watches[0].since(), watches[1].since())
+        for watch in watches if interrupt is not None else watches[:1]:
+            watch.join()
     except KeyboardInterrupt:
-        assert plan is not None, "Ctrl-C was not heeded: the search raised KeyboardInterrupt"
-    assert plan is not None
-    ended = ended or time.monotonic()
-    late = ended - moments[0] if moments and moments[0] < ended else None
-    return Outcome(plan, ended - began, late)
+        assert outcome is not None, "Ctrl-C was not heeded: the search raised KeyboardInterrupt"
+    assert outcome is not None
+    return outcome
 
 
 def check(outcome: Outcome, problem: Problem, objective: Objective) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import NoReturn
 
 from rich.console import Console
 from rich.table import Table
@@ -48,3 +51,10 @@ def ended_by_interrupts() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
+
+
+def end_at_once() -> NoReturn:
+    """End the command successfully without waiting for its threads."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

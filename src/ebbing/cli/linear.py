@@ -148,9 +148,10 @@ def order(
         import ebbing
         from ebbing._progress import status_line
         from ebbing._validate import check_seconds
-        from ebbing.cli._console import print_result
+        from ebbing.cli._console import end_at_once, print_result
         from ebbing.io.schema import front_json, order_json, to_json
         from ebbing.order import heed_interrupts
+        from ebbing.order._compilation import compiling
         from ebbing.plot.order import picture_format, save
 
         minimized, seconds = parse_objective(objective), check_seconds(seconds)
@@ -186,6 +187,8 @@ def order(
             print(to_json("order", order_json(found, objective)))
         else:
             print_result(found)
+        if compiling():  # after Ctrl-C: nobody waits for that
+            end_at_once()
 
 
 def metrics(

@@ -83,6 +83,11 @@ def compile_first(name: str, call: Callable[[], object], report: Callable[[str],
     return not thread.is_alive()
 
 
+def compiling() -> bool:
+    """Return whether kernels are being compiled, which goes on after Ctrl-C has ended the wait for them."""
+    return any(thread.is_alive() for thread in _Compilation.started.values())
+
+
 def describe_method(method: str) -> str:
     """Return the name of a search method; without numba it says so, and how to make the search faster."""
     return method if COMPILED else f"{method}, {_PLAIN}"

@@ -53,7 +53,7 @@ def nearest_equivalent(problem: Problem, order: npt.NDArray[np.intp]) -> tuple[i
     place = np.argsort(order)  # (T,) of each task
     members = [np.flatnonzero(kinds == kind) for kind in range(kinds.max() + 1)]  # by their first task
     places = [np.sort(place[m]) for m in members]
-    for group in _interchangeable(problem, members):
+    for group in _interchangeable(problem, kinds, members):
         by_first_place = sorted((places[kind] for kind in group), key=lambda taken: taken[0])
         for kind, taken in zip(group, by_first_place, strict=True):
             places[kind] = taken
@@ -62,7 +62,9 @@ def nearest_equivalent(problem: Problem, order: npt.NDArray[np.intp]) -> tuple[i
     return tuple(int(i) for i in tasks)
 
 
-def _interchangeable(problem: Problem, members: list[npt.NDArray[np.intp]]) -> list[list[int]]:
+def _interchangeable(
+    problem: Problem, kinds: npt.NDArray[np.int64], members: list[npt.NDArray[np.intp]]
+) -> list[list[int]]:
     """Return groups of kinds of tasks that may trade places with one another without changing the value of any order.
 
     Kinds may trade if they are equally large, equal in all that concerns them alone, and equally far from each task of
@@ -76,9 +78,8 @@ def _interchangeable(problem: Problem, members: list[npt.NDArray[np.intp]]) -> l
         others = np.array([members[group[0]][0] for group in alike], dtype=np.intp)
         apart = (problem.gaps[others] != row).sum(axis=1)  # equal ones differ only where these two kinds are
         for group in (alike[k] for k in np.flatnonzero(apart <= 2 * len(m))):
-            other = members[group[0]]
-            differs = np.flatnonzero(problem.gaps[other[0]] != row)
-            if np.isin(differs, np.concatenate([m, other])).all():
+            differs = kinds[problem.gaps[members[group[0]][0]] != row]
+            if np.all((differs == kind) | (differs == group[0])):
                 group.append(kind)
                 break
         else:

@@ -226,8 +226,8 @@ def alternating_order(problem: Problem) -> Order:
     gaps, dissimilarity = problem.gaps, _dissimilarity(problem)
     widest = np.unravel_index(_largest(gaps.reshape(-1)), gaps.shape)
     seeds = list(dict.fromkeys(int(i) for i in widest))
-    to_seeds = gaps[seeds].min(axis=0)  # (T,)
-    while to_seeds.max() > _NEW_CLUSTER * gaps.max():
+    to_seeds, far = gaps[seeds].min(axis=0), _NEW_CLUSTER * gaps.max()  # (T,)
+    while to_seeds.max() > far:
         seeds.append(_largest(to_seeds))
         to_seeds = np.minimum(to_seeds, gaps[seeds[-1]])
     member = _rounded(gaps[seeds]).argmin(axis=0)  # (T,) the seed's number
@@ -319,7 +319,7 @@ def _one_by_one(problem: Problem, first: Array, score: Callable[[list[int]], Arr
     left = np.arange(problem.T)
     while len(left):
         scores = score(learned) if learned else first
-        at = _largest(scores[left])
-        learned.append(int(left[at]))
-        left = np.delete(left, at)
+        task = int(left[_largest(scores[left])])
+        learned.append(task)
+        left = left[left != task]
     return np.array(learned, dtype=np.intp)
