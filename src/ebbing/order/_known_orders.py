@@ -113,10 +113,11 @@ class KnownOrders:
             worst: Whether larger values are better.
 
         Returns:
-            The order, its value, and what it is called if it is a known one.
+            The order, its value, and what it is called if it is a known one, else "".
         """
         sign = -1.0 if worst else 1.0
-        best, value, label = tuple(order), self.criterion.value(order), ""
+        best, value = tuple(order), self.criterion.value(order)
+        label = next((self.labels[k] for k in np.flatnonzero((self.orders == order).all(axis=1))), "")
         close = _ROUNDING * max(abs(value), float(np.abs(self.values).max()))
         for k in np.flatnonzero(sign * self.values <= sign * value + close):
             known = tuple(int(i) for i in self.orders[k])

@@ -101,8 +101,8 @@ class Criterion:
         mean = ExpectedErrors(problem.gaps, Rates.of(problem))
         for _ in range(problem.T):
             mean.learn_next()
-        forgetting = mean.forgetting(problem.start)[:-1].mean() if self.forgetting else 0.0
-        value = float(self.forgetting * forgetting + self.generalization * mean.errors(problem.start).mean())
+        forgetting = float(mean.forgetting(problem.start)[:-1].mean()) if self.forgetting else 0.0
+        value = self.forgetting * forgetting + self.generalization * float(mean.errors(problem.start).mean())
         if not isfinite(value):
             raise ValueError(
                 f"objective={self.objective!r}: its value, {value:g}, is beyond the largest number; use larger units "

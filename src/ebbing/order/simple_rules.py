@@ -98,6 +98,7 @@ def farthest_order(problem: Problem) -> Order:
         >>> farthest_order(Problem.from_vectors([[0], [1], [3], [7]], n=50, p=100)).tolist()
         [3, 0, 1, 2]
     """
+    check_problem(problem)
     distance = np.zeros(problem.T)  # from all tasks learned so far
 
     def score(learned: list[int]) -> Array:
@@ -223,7 +224,7 @@ def alternating_order(problem: Problem) -> Order:
         >>> tasks.reordered(alternating_order(tasks)).names
         ('C1', 'B1', 'A1', 'C2', 'B2', 'C3')
     """
-    gaps, dissimilarity = problem.gaps, _dissimilarity(problem)
+    dissimilarity, gaps = _dissimilarity(problem), problem.gaps
     widest = np.unravel_index(_largest(gaps.reshape(-1)), gaps.shape)
     seeds = list(dict.fromkeys(int(i) for i in widest))
     to_seeds, far = gaps[seeds].min(axis=0), _NEW_CLUSTER * gaps.max()  # (T,)
@@ -305,7 +306,7 @@ def _dissimilarity(problem: Problem) -> Array:
 
 def _rounded(scores: Array) -> Array:
     """Return the scores relative to the largest, without their last digits."""
-    return np.round(scores / max(float(np.abs(scores).max()), np.finfo(float).tiny), _DECIMALS)
+    return np.round(scores / (float(np.abs(scores).max()) or 1.0), _DECIMALS)  # also of denormal scores
 
 
 def _largest(scores: Array) -> int:
