@@ -12,6 +12,7 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
+import bench_curricula
 import bench_linear
 import bench_methods
 import bench_networks
@@ -21,6 +22,7 @@ from harness import markdown
 
 SUITES = {
     "linear": ("Linear tasks: theory and simulation", bench_linear),
+    "curricula": ("Curricula: theory", bench_curricula),
     "order": ("Task orders", bench_order),
     "networks": ("Networks", bench_networks),
     "methods": ("Protecting old tasks", bench_methods),

@@ -90,7 +90,15 @@ def search(find: str, problem: Problem, objective: Objective, limit: float, inte
             watch.join()
     except KeyboardInterrupt as error:
         inside = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
-        heeded = ("certified", "_known", "_by_sorting", "_order_equal", "_order_unequal", "_worst_equal", "_worst_unequal")
+        heeded = (
+            "certified",
+            "_known",
+            "_by_sorting",
+            "_order_equal",
+            "_order_unequal",
+            "_worst_equal",
+            "_worst_unequal",
+        )
         assert not set(heeded) & set(inside), f"Ctrl-C was not heeded: {inside}"
     return outcome or search(find, problem, objective, limit, None)
 

@@ -312,9 +312,7 @@ def stakes(
         return Stakes(plan, worst, criterion.value(range(problem.T)), RandomOrders(values, exhaustive))
 
 
-def _no_better(
-    plan: Plan, orders: npt.NDArray[np.intp], values: npt.NDArray[np.float64], criterion: Criterion
-) -> Plan:
+def _no_better(plan: Plan, orders: npt.NDArray[np.intp], values: npt.NDArray[np.float64], criterion: Criterion) -> Plan:
     """Return a plan that no random order is better than."""
     best = int(values.argmax() if plan.worst else values.argmin())
     gain = (values[best] - plan.value) * (1 if plan.worst else -1)

@@ -87,7 +87,6 @@ class Recursion:
         learn_rest(*self.arrays, np.asarray(order, dtype=np.int64), rows, learned, 0)
         return float(np.array([rows[-1].mean(), learned[-1]]) @ (self.a, -self.b))
 
-
     @property
     def arrays(self) -> tuple[Array, Array, Array, Array]:
         """The arrays that the compiled recursion takes."""
