@@ -97,7 +97,8 @@ def step_deviations(
     G = np.inf if infinite else (rest.sum() - coefficient * gaps.sum()) / T**2
     F = np.inf if ever_infinite else F
     # Rounding may leave a variance that is zero at -1e-33.
-    return unit * np.sqrt(np.maximum(errors, 0.0)), float(unit * max(F, 0.0) ** 0.5), float(unit * max(G, 0.0) ** 0.5)
+    deviations = [unit * np.sqrt(np.maximum(variance, 0.0)) for variance in (errors, F, G)]
+    return deviations[0], float(deviations[1]), float(deviations[2])
 
 
 def _weights_of_forgetting(rates: Rates, first_steps: npt.NDArray[np.int64]) -> Array:
