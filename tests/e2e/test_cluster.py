@@ -18,7 +18,7 @@ import pytest
 import torch
 
 from ebbing.learn import CustomTasks, Experiment, FiveLayers, Occurrence, Sgd, TaskData, occurrences, prefix_tree
-from ebbing.runs import Store, _pools, execute
+from ebbing.runs import Store, _dask, execute
 
 LOCAL = Path(__file__).parent
 TIMEOUT = 120  # seconds; nothing here takes a tenth of it
@@ -186,7 +186,7 @@ def assert_own_data_travels(address, folder):
 
 
 def test_scheduler_without_workers_warns_once(whole, tmp_path, monkeypatch):
-    monkeypatch.setattr(_pools, "WORKER_CHECK_SECONDS", 0.2)
+    monkeypatch.setattr(_dask, "CHECK_SECONDS", 0.2)
     nodes, store = prefix_tree(SEQUENCES, seed=0), Store(tmp_path / "runs")
     with ExitStack() as stack:
         address, _ = stack.enter_context(scheduler(tmp_path))
@@ -202,7 +202,7 @@ def test_scheduler_without_workers_warns_once(whole, tmp_path, monkeypatch):
         errors, _ = execute(TRAINING, nodes, store, cluster=address)
         helper.join()
     assert [str(warning.message) for warning in caught] == [
-        f"no workers at {address} yet; start one with `dask worker {address}`. Waiting for it"
+        f"no workers at {address} yet; start one with `dask worker {address}`. Waiting for it, for 24 hours at most"
     ]
     assert errors == {(seed, path): row for (seed, path), row in whole[1].items() if seed == 0}
 

@@ -18,6 +18,7 @@ ORDER = (
     "_validate",
     "_versions",
     "_files",
+    "_warnings",
     "_tables",
     "problem",
     "metrics",

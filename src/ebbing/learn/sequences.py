@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,14 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from ebbing._validate import Array, check_seed
+from ebbing.learn._errors import error, error_matrix
 from ebbing.learn.experiment import Experiment, Learner
-from ebbing.learn.tasks.base import Occurrence, TaskData, Tasks, occurrences
+from ebbing.learn.tasks.base import Occurrence, TaskData, Tasks, check_sequence, occurrences
 from ebbing.learn.training._machine import retain_heap, single_thread
 from ebbing.learn.training.batches import Pair, preserved_modes
 from ebbing.learn.training.schedule import Checkpoint, ProgressCallback
+
+__all__ = ["Node", "NodeResult", "error", "error_matrix", "prefix_tree", "train_node", "train_reference"]
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class NodeResult:
 
     errors: dict[str, float]
     training_error: float | None
-    weights: bytes
+    weights: bytes = field(repr=False)
 
 
 def prefix_tree(sequences: Sequence[Sequence[str]], seed: int) -> list[Node]:
@@ -90,7 +93,7 @@ def prefix_tree(sequences: Sequence[Sequence[str]], seed: int) -> list[Node]:
         The nodes. Each is tested on all tasks of all sequences that start with it.
 
     Raises:
-        ValueError: If a sequence is empty.
+        ValueError: If a sequence is empty, or a string instead of a list of names.
 
     Example:
         >>> [len(node.path) for node in prefix_tree([["a", "b"], ["a", "c"]], seed=0)]
@@ -99,9 +102,7 @@ def prefix_tree(sequences: Sequence[Sequence[str]], seed: int) -> list[Node]:
     tests: dict[tuple[Occurrence, ...], dict[Occurrence, None]] = {}
     parents: set[tuple[Occurrence, ...]] = set()
     for sequence in sequences:
-        if not sequence:
-            raise ValueError("an empty sequence: give at least one task")
-        path = occurrences(sequence)
+        path = occurrences(check_sequence(sequence))
         for length in range(len(path) + 1):
             tests.setdefault(path[:length], {}).update(dict.fromkeys(path))
             if length:
@@ -160,7 +161,7 @@ def train_reference(experiment: Experiment, sequence: Sequence[str], seed: int) 
     Returns:
         The error matrix (T+1, T), and the training error of every task right after it was learned (T,).
     """
-    path, seed = occurrences(sequence), check_seed(seed)
+    path, seed = occurrences(check_sequence(sequence)), check_seed(seed)
     experiment.check(sequence)
     learner = _start_learner(experiment, seed)
     data = [experiment.tasks.load(occurrence, seed) for occurrence in path]
@@ -172,41 +173,6 @@ def train_reference(experiment: Experiment, sequence: Sequence[str], seed: int) 
         tests = zip(path, data, strict=True)
         matrix.append([_error(learner, occurrence, d.test_inputs, d.test_labels) for occurrence, d in tests])
     return np.array(matrix), training_errors
-
-
-def error(outputs: Tensor, labels: Tensor) -> float:
-    """Compute the error of outputs: the mean squared error of probabilities, or the share of wrong classes.
-
-    Args:
-        outputs: Logits: (n, 1) for binary labels, (n, classes) for classes.
-        labels: Binary labels from 0 to 1 (n, 1), or int64 classes (n,).
-
-    Returns:
-        For binary labels the mean of (sigmoid(output) - label)^2; for classes the share of wrong predictions.
-
-    Raises:
-        ValueError: If binary labels and outputs differ in shape.
-    """
-    if labels.dtype == torch.int64:
-        return float((outputs.argmax(1) != labels).to(torch.float64).mean())
-    if outputs.shape != labels.shape:
-        raise ValueError(f"labels of shape {tuple(labels.shape)}, outputs {tuple(outputs.shape)}: make them equal")
-    return float((outputs.detach().sigmoid() - labels).square().mean())
-
-
-def error_matrix(sequence: Sequence[str], errors: dict[tuple[Occurrence, ...], dict[str, float]]) -> Array:
-    """Return the error matrix of a sequence: L[t, i] is the error on task i after t tasks.
-
-    Args:
-        sequence: Names of tasks.
-        errors: The errors of the sequence's prefixes, by path.
-
-    Returns:
-        The error matrix, (T+1, T).
-    """
-    path = occurrences(sequence)
-    rows = (errors[path[:t]] for t in range(len(path) + 1))
-    return np.array([[row[str(occurrence)] for occurrence in path] for row in rows])
 
 
 def _start_learner(experiment: Experiment, seed: int, device: str = "cpu") -> Learner:
