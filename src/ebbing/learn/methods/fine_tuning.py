@@ -110,7 +110,7 @@ class FineTuningLearner(BaseLearner):
 
     @contextmanager
     def task(
-        self, task: str, examples: Pair | None = None, loss: Callable[[Tensor, Tensor], Tensor] = task_loss
+        self, task: str, examples: Data | None = None, loss: Callable[[Tensor, Tensor], Tensor] = task_loss
     ) -> Iterator[TrainableParameters]:
         """Open a context for learning a task by a custom loop, as `ProjectionLearner.task` does.
 
@@ -120,7 +120,7 @@ class FineTuningLearner(BaseLearner):
         Args:
             task: The name of the new task.
             examples: Not used: nothing is measured.
-            loss: Not used.
+            loss: Not used to train; `accuracy` takes outputs for logits only if it is the default.
 
         Yields:
             The parameters to train, by any optimizer.
@@ -158,6 +158,8 @@ class FineTuningLearner(BaseLearner):
                 check_buffer_shapes(self.network, shapes)
                 self._task_values.append(self._copy_values(self._task_specific))
                 self.tasks.append(task)
+                if loss is not task_loss:
+                    self._custom_losses.add(task)
                 self._pending_restore = None
             except BaseException:
                 self._pending_restore = undo

@@ -8,7 +8,6 @@ validation loss are kept.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -18,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ebbing._validate import check_count
+from ebbing._warnings import warn
 from ebbing.learn.training.batches import split_batches
 
 CHECKPOINT_SECONDS = 20.0
@@ -289,10 +289,7 @@ class _State:
         saved = {name: tensor.shape for name, tensor in content.items() if name.startswith("now.")}
         if saved == {f"now.{i}": value.shape for i, value in enumerate(values)}:
             return True
-        warnings.warn(
-            "the checkpoint of this task is of another version or network; training starts from the beginning",
-            stacklevel=3,
-        )
+        warn("the checkpoint of this task is of another version or network; training starts from the beginning")
         return False
 
     def restore(self, content: dict[str, Tensor], values: list[Tensor], generator: torch.Generator | None) -> None:
