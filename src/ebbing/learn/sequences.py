@@ -192,7 +192,9 @@ def _learn(
 ) -> None:
     number = _derive_seed(seed, *map(str, path))
     generator = torch.Generator().manual_seed(number)
-    with torch.random.fork_rng(devices=[]):  # dropout uses the global generator
+    device = data.train_inputs.device
+    forked = [] if device.type == "cpu" else [device]
+    with torch.random.fork_rng(forked, device_type=device.type):  # dropout uses the global generators
         torch.manual_seed(number)
         learner.learn(str(path[-1]), data, generator=generator, checkpoint=checkpoint, progress=progress)
 
@@ -239,7 +241,7 @@ class _PlainLearner:
 
     def state(self) -> dict[str, Tensor]:
         values = self.network.state_dict()  # several of which may share memory
-        return {name: value.clone(memory_format=torch.contiguous_format) for name, value in values.items()}
+        return {name: value.cpu().clone(memory_format=torch.contiguous_format) for name, value in values.items()}
 
     def restore(self, state: dict[str, Tensor]) -> None:
         self.network.load_state_dict(state)

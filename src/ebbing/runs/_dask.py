@@ -158,11 +158,16 @@ def open_cluster(experiment: Experiment, address: str, device: str) -> Iterator[
 
 
 def _check_reachable(address: str) -> None:
-    """Raise an error before Dask's client is created: one that cannot connect leaves a broken event loop behind."""
-    from distributed.comm.addressing import get_address_host_port
+    """Raise an error before Dask's client is created: one that cannot connect waits for ever, or leaves a broken loop.
+
+    A scheduler introduces itself as soon as it is connected; with encryption it waits for the client.
+    """
+    from distributed.comm.addressing import get_address_host_port, parse_address
 
     try:
-        socket.create_connection(get_address_host_port(address), timeout=CONNECT_SECONDS).close()
+        with socket.create_connection(get_address_host_port(address), timeout=CONNECT_SECONDS) as connection:
+            if parse_address(address)[0] == "tcp" and not connection.recv(1):
+                raise OSError("the connection was closed")
     except (OSError, ValueError) as error:
         raise _unreachable(address, error) from None
 
