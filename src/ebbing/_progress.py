@@ -1,4 +1,4 @@
-"""Progress on standard error: shown on a terminal only, and only if work takes more than a second."""
+"""Progress on standard error: a bar on a terminal, if work takes more than a second; elsewhere a line now and then."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeE
 
 _DELAY = 1.0
 """Seconds of work before anything is shown."""
+
+_LINE_SECONDS = 30.0
+"""Seconds between two lines where there is no terminal, as in a log file."""
 
 
 @contextmanager
@@ -31,11 +34,16 @@ def progress_bar(description: str) -> Iterator[Callable[..., None]]:
     """
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
     with _delayed_bar(*columns, TimeElapsedColumn(), TimeRemainingColumn()) as (bar, show):
-        task = bar.add_task(description, total=1.0)
+        task, shown_at = bar.add_task(description, total=1.0), time.monotonic()
 
         def report(fraction: float, words: str = "") -> None:
-            bar.update(task, completed=fraction, description=f"{description}: {words}" if words else description)
+            nonlocal shown_at
+            line = f"{description}: {words}" if words else description
+            bar.update(task, completed=fraction, description=line)
             show()
+            if not bar.console.is_terminal and time.monotonic() - shown_at >= _LINE_SECONDS:
+                shown_at = time.monotonic()
+                print(f"ebbing: {line} ({fraction:.0%})", file=sys.stderr, flush=True)
 
         yield report
 

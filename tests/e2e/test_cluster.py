@@ -94,7 +94,7 @@ def scheduler(folder):
     file = folder / "scheduler.json"
     arguments = ("--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file))
     with dask("scheduler", *arguments, folder=folder) as process:
-        yield wait_for(lambda: json.loads(file.read_text())["address"] if file.exists() else None), process
+        yield wait_for(lambda: file.exists() and json.loads(file.read_text() or "{}").get("address")), process
 
 
 def worker(address, folder, threads=1, **environment):
@@ -232,12 +232,13 @@ def test_scheduler_without_workers_warns_once(whole, tmp_path, monkeypatch):
     assert errors == {(seed, path): row for (seed, path), row in whole[1].items() if seed == 0}
 
 
-def report_error(address: str, victim: str = "0", how: str = "SIGKILL", halfway: str = "0.5") -> None:
-    """Print the error, with timeouts of a second; send the process `victim` a signal halfway."""
-    _dask.CONNECT_SECONDS, _dask.CHECK_SECONDS, _dask.SILENCE_SECONDS = 2.0, 1.0, 10.0
+def report_error(address: str, victim: str = "0", how: str = "SIGKILL") -> None:
+    """Print the error, with a timeout of two seconds; send the process `victim` a signal halfway."""
+    _dask.CONNECT_SECONDS, _dask.CHECK_SECONDS = 2.0, 1.0
 
     def progress(done: float) -> None:
-        if int(victim) and done >= float(halfway):
+        if int(victim) and done >= 0.5:
+            _dask.SILENCE_SECONDS = 3.0  # not before: the scheduler is silent while it imports PyTorch
             with suppress(ProcessLookupError):
                 os.kill(int(victim), signal.Signals[how])
 

@@ -125,7 +125,7 @@ REFUSED_BY_CONSTRUCTORS = [
         ),
         "eigenvalue -.*check that distances are Euclidean",
     ),
-    (lambda: Problem.from_distances([[0, -1], [-1, 0]], 1, n=5, p=10), "distances must not be negative.*is -1"),
+    (lambda: Problem.from_distances([[0, -1], [-1, 0]], 1, n=5, p=10), r"distances\[0, 1\] = -1 is negative"),
     (lambda: Problem.from_distances([[0, 1], [1, 3]], 1, n=5, p=10), r"distances\[1, 1\] = 3.*distance 0 from itself"),
     (lambda: Problem.from_distances([[0, 1], [2, 0]], 2, n=5, p=10), "distances is not symmetric"),
     (lambda: Problem.from_distances([[0, 1], [1, 0]], [1], n=5, p=10), r"norms has shape \(1,\)"),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from typing import Annotated
+import warnings
+from typing import Annotated, Any
 
 import typer
 
@@ -48,7 +49,9 @@ def _version(version: Annotated[bool, typer.Option("--version", help="Print the 
 def main() -> None:
     """Run the command; bad input ends with one line on standard error and status 2, never with a traceback."""
     try:
-        app(prog_name="ebbing")
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            app(prog_name="ebbing")
     except ValueError as error:
         _fail(str(error), status=2)
     except MemoryError:
@@ -65,3 +68,8 @@ def main() -> None:
 def _fail(message: str, status: int) -> None:
     print(f"ebbing: {message}", file=sys.stderr)
     sys.exit(status)
+
+
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    """Print a warning as one line, without the line of code that Python shows."""
+    print(f"ebbing: warning: {message}", file=sys.stderr)

@@ -14,7 +14,7 @@ from ebbing.runs.inventory import Inventory, RunGroup
 SECTION = ("tasks", "architecture")
 """Settings that all rows of a section have in common."""
 
-HIDDEN = ("identity", "version")
+HIDDEN = ("fingerprint", "version", "code")
 """Settings that are shown only where two rows would look the same without them."""
 
 Part = tuple[str, dict[str, str]]
@@ -28,7 +28,8 @@ def print_runs(inventory: Inventory, console: Console) -> None:
         return
     sections: dict[str, dict[str, list[RunGroup]]] = {}
     for group in inventory.groups:
-        common = {name: group.settings.get(name, {}) for name in SECTION}
+        common = {name: dict(group.settings.get(name, {})) for name in SECTION}
+        common["architecture"].pop("built", None)  # the initial network: another one for each seed
         rows = sections.setdefault(json.dumps(common, sort_keys=True), {})
         rows.setdefault(json.dumps(group.settings.get("method", {}), sort_keys=True), []).append(group)
     parts = [json.loads(common) for common in sections]
@@ -48,7 +49,7 @@ def _print_section(methods: list[dict[str, Any]], rows: list[list[RunGroup]], co
     cells = [_cell(kind, {name: v for name, v in values.items() if name not in shared}) for kind, values in parts]
     table = new_table("method", "seeds", "trained", left=(0, 1))
     for cell, groups in zip(_distinguish(cells, [_hidden(method) for method in methods]), rows, strict=True):
-        seeds = _ranges([group.settings["seed"] for group in groups if "seed" in group.settings])
+        seeds = seed_ranges([group.settings["seed"] for group in groups if "seed" in group.settings])
         table.add_row(Text(cell), seeds, str(sum(group.entries for group in groups)))
     console.print(table)
     if shared:
@@ -67,8 +68,8 @@ def _flat(part: dict[str, Any], prefix: str = "") -> Part:
             found |= _flat(value, f"{prefix}{name}.")[1]
         elif name not in ("kind", *HIDDEN) and value is not None:
             found[f"{prefix}{name}"] = str(value)
-    if part.get("kind") == "OwnTasks":  # the stored name of CustomTasks
-        found["data"] = str(part["identity"])[:8]
+    if part.get("kind") == "CustomTasks":
+        found["data"] = str(part.get("fingerprint"))[:8]
     return str(part.get("kind", "?")), found
 
 
@@ -96,10 +97,10 @@ def _cell(kind: str, values: dict[str, str]) -> str:
     return " ".join([kind, *(f"{name}={value}" for name, value in values.items())])
 
 
-def _ranges(seeds: list[int]) -> str:
-    """Whole numbers, consecutive ones as a range.
+def seed_ranges(seeds: list[int]) -> str:
+    """Seeds in increasing order, consecutive ones as a range.
 
-    >>> _ranges([4, 0, 1, 2])
+    >>> seed_ranges([4, 0, 1, 2])
     '0-2, 4'
     """
     runs: list[list[int]] = []

@@ -19,11 +19,16 @@ def print_verdicts(verdicts: Sequence[Verdict], folder: Path, console: Console) 
         return
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     for v in verdicts:
-        mark = {True: Text("holds", "green"), False: Text("FAILS", "bold red"), None: Text("open", "yellow")}[v.holds]
+        unclear = Text("interval" if v.bounds else "open", "yellow")
+        mark = {True: Text("holds", "green"), False: Text("FAILS", "bold red"), None: unclear}[v.holds]
         table.add_row(mark, Text.assemble((v.source, "bold"), f": {v.claim}"))
         table.add_row("", Text(f"{v.procedure} -> {v.result}", "dim"))
     console.print(table)
-    holding, open_ = (sum(v.holds is value for v in verdicts) for value in (True, None))
-    undecided = f", {open_} open (what was run does not decide)" if open_ else ""
-    summary = f"\n{holding} of {len(verdicts)} claims hold{undecided}. Figures, data and verdicts: {folder}/"
+    holding, bounded, open_ = (
+        sum((v.holds, bool(v.bounds and v.holds is None)) == kind for v in verdicts)
+        for kind in ((True, False), (None, True), (None, False))
+    )
+    unclear = f", {bounded} bounded by an interval" if bounded else ""
+    unclear += f", {open_} open (what was run does not decide)" if open_ else ""
+    summary = f"\n{holding} of {len(verdicts)} claims hold{unclear}. Figures, data and verdicts: {folder}/"
     console.print(Text(summary, "bold"))

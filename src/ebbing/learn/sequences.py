@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,6 +22,7 @@ from torch import Tensor, nn
 
 from ebbing._validate import Array, check_seed
 from ebbing.learn._errors import error, error_matrix
+from ebbing.learn._seeding import derive_seed
 from ebbing.learn.experiment import Experiment, Learner
 from ebbing.learn.tasks.base import Occurrence, TaskData, Tasks, check_sequence, occurrences
 from ebbing.learn.training._machine import retain_heap, single_thread
@@ -58,7 +60,7 @@ class Node:
         """Return the key of this node's result: a hash of everything that determines the weights.
 
         Args:
-            settings: The settings of the experiment, as `Experiment.describe` returns them.
+            settings: The settings of the experiment for this seed, as `Experiment.describe` returns them.
 
         Returns:
             The SHA-256 of settings, seed and path, as 64 hexadecimal digits.
@@ -75,11 +77,13 @@ class NodeResult:
         errors: Test error of every occurrence in `Node.test_occurrences`, by its name "task#index".
         training_error: Error on the training data of the last task; None for the initial network.
         weights: The learner's state in the safetensors format.
+        seconds: How long training and testing took, which does not belong to the result.
     """
 
     errors: dict[str, float]
     training_error: float | None
     weights: bytes = field(repr=False)
+    seconds: float = field(default=0.0, compare=False)
 
 
 def prefix_tree(sequences: Sequence[Sequence[str]], seed: int) -> list[Node]:
@@ -134,6 +138,7 @@ def train_node(
         Test errors, training error and weights.
     """
     retain_heap()
+    began = time.monotonic()
     with single_thread():
         learner = _start_learner(experiment, node.seed, device)
         if parent_weights is not None:
@@ -147,7 +152,7 @@ def train_node(
         for occurrence in node.test_occurrences:
             inputs, labels = _load_test(experiment.tasks, occurrence, node.seed)
             errors[str(occurrence)] = _error(learner, occurrence, inputs.to(device), labels.to(device))
-        return NodeResult(errors, training_error, save(learner.state()))
+        return NodeResult(errors, training_error, save(learner.state()), time.monotonic() - began)
 
 
 def train_reference(experiment: Experiment, sequence: Sequence[str], seed: int) -> tuple[Array, list[float]]:
@@ -176,7 +181,7 @@ def train_reference(experiment: Experiment, sequence: Sequence[str], seed: int) 
 
 
 def _start_learner(experiment: Experiment, seed: int, device: str = "cpu") -> Learner:
-    network = experiment.architecture.build(_derive_seed(seed, "initial network")).to(device)
+    network = experiment.initial_network(seed).to(device)
     start = getattr(experiment.method, "start", None)
     return _PlainLearner(network, experiment.method) if start is None else start(network)
 
@@ -190,7 +195,7 @@ def _learn(
     checkpoint: Checkpoint | None = None,
     progress: ProgressCallback | None = None,
 ) -> None:
-    number = _derive_seed(seed, *map(str, path))
+    number = derive_seed(seed, *map(str, path))
     generator = torch.Generator().manual_seed(number)
     device = data.train_inputs.device
     forked = [] if device.type == "cpu" else [device]
@@ -245,8 +250,3 @@ class _PlainLearner:
 
     def restore(self, state: dict[str, Tensor]) -> None:
         self.network.load_state_dict(state)
-
-
-def _derive_seed(seed: int, *words: str) -> int:
-    """Hash a seed and some strings to a seed of 56 bits."""
-    return int.from_bytes(hashlib.sha256(json.dumps([seed, *words]).encode()).digest()[:7], "big")

@@ -23,8 +23,8 @@ CONNECT_SECONDS = 20.0
 CHECK_SECONDS = 5.0
 """Seconds without a result after which the cluster is checked."""
 
-SILENCE_SECONDS = 60.0
-"""Seconds without an answer after which a scheduler counts as lost. A busy one may take several."""
+SILENCE_SECONDS = 300.0
+"""Seconds without an answer after which a scheduler counts as lost: it is silent while it imports PyTorch, for example."""
 
 NO_WORKERS_SECONDS = 24 * 3600.0
 """Seconds without any worker after which the run ends: jobs of a batch system may queue for many hours."""

@@ -105,7 +105,7 @@ def test_seeds_of_any_size(seed):
 
 
 @pytest.mark.parametrize("sampler", [simulate, simulate_metrics, simulate_textbook], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("seed", [-1, 1.0, "1", None, True, [1], np.True_])
+@pytest.mark.parametrize("seed", [-1, 1.5, float("inf"), "1", None, True, [1], np.True_])
 def test_bad_seeds(sampler, seed):
     with pytest.raises(ValueError, match=r"seed=.*: give a whole number >= 0"):
         sampler(PROBLEMS["overparameterized"], 3, seed)
