@@ -1,9 +1,9 @@
 """A device "fake" that is strict as a GPU is, and computes on the CPU: for machines without a GPU.
 
 PyTorch reserves a dispatch key, PrivateUse1, for devices that others add. Its tensors here have their values in the
-memory of the CPU, under another name of the device. As on a GPU, an operation raises an error if one of its tensors is on
-the CPU, or if its random generator is; and `numpy()` raises one. It shows that the code keeps its tensors together; it
-shows nothing of a GPU's rounding, memory and speed.
+memory of the CPU, under another name of the device. As on a GPU, an operation raises an error if one of its tensors is
+on the CPU, or if its random generator is; and `numpy()` raises one. It shows that the code keeps its tensors together;
+it shows nothing of a GPU's rounding, memory and speed.
 """
 
 import ctypes
@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch.utils.backend_registration import _DummyBackendModule, _setup_privateuseone_for_python_backend
-from torch.utils.dlpack import to_dlpack
 
 NAME = "fake"
 
@@ -39,7 +38,7 @@ class _Backend(_DummyBackendModule):
 
 def _relabeled(tensor: torch.Tensor, device_type: int) -> torch.Tensor:
     """The same memory as a tensor of another device."""
-    capsule = to_dlpack(tensor.detach())
+    capsule = torch._C._to_dlpack(tensor.detach())
     address = _get_pointer(capsule, b"dltensor")
     ctypes.c_int32.from_address(address + _DEVICE_TYPE_OFFSET).value = device_type
     return torch._C._from_dlpack(capsule)

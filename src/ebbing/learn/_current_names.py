@@ -22,8 +22,8 @@ def current_names(settings: dict[str, Any]) -> dict[str, Any]:
         The settings of "tasks", "architecture" and "method" by today's names; the rest is unchanged.
 
     Example:
-        >>> current_names({"architecture": {"kind": "Perceptron"}, "method": {"kind": "Gpm", "samples": 300}, "seed": 0})
-        {'architecture': {'kind': 'MLP'}, 'method': {'kind': 'Gpm', 'num_examples': 300}, 'seed': 0}
+        >>> current_names({"architecture": {"kind": "Perceptron"}, "method": {"samples": 300}, "seed": 0})
+        {'architecture': {'kind': 'MLP'}, 'method': {'num_examples': 300}, 'seed': 0}
     """
     return {
         name: _current(part) if name in ("tasks", "architecture", "method") else part for name, part in settings.items()

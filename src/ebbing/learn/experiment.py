@@ -123,7 +123,7 @@ class Experiment:
     Example:
         >>> Experiment(DigitTasks(), Sgd(), FiveLayers())
         Traceback (most recent call last):
-        ValueError: architecture=Sgd(...) has no build(seed): give an Architecture, such as FiveLayers(); the order is...
+        ValueError: architecture=Sgd(...) has no build(seed): give an Architecture, such as FiveLayers(); the order...
     """
 
     tasks: Tasks = field(default_factory=DigitTasks)
@@ -212,7 +212,9 @@ def _check_part(name: str, part: object, needed: list[tuple[str, ...]], example:
         raise ValueError(f"{shown} is a class: give an instance, {part.__name__}()")
     for alternatives in needed:
         if not any(_has(part, attribute) for attribute in alternatives):
-            missing = " and no ".join(_SIGNATURES.get(attribute, f"attribute {attribute}") for attribute in alternatives)
+            missing = " and no ".join(
+                _SIGNATURES.get(attribute, f"attribute {attribute}") for attribute in alternatives
+            )
             raise ValueError(
                 f"{shown} has no {missing}: give {example}; the order is Experiment(tasks, architecture, method)"
             )

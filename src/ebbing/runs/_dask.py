@@ -24,7 +24,7 @@ CHECK_SECONDS = 5.0
 """Seconds without a result after which the cluster is checked."""
 
 SILENCE_SECONDS = 300.0
-"""Seconds without an answer after which a scheduler counts as lost: it is silent while it imports PyTorch, for example."""
+"""Seconds without an answer after which a scheduler counts as lost: one that imports PyTorch is silent for long."""
 
 NO_WORKERS_SECONDS = 24 * 3600.0
 """Seconds without any worker after which the run ends: jobs of a batch system may queue for many hours."""

@@ -1,7 +1,7 @@
 """Training in worker processes on this machine.
 
-Workers are new processes ("spawn"): forking one in which PyTorch has started threads may hang. A new process imports the
-file that the user started, so that file must not start the training when it is imported.
+Workers are new processes ("spawn"): forking one in which PyTorch has started threads may hang. A new process imports
+the file that the user started, so that file must not start the training when it is imported.
 
 What a worker is given when it starts is small, and the experiment is in a file: Python writes the former into a pipe
 that it keeps open at both ends, and would wait for ever for a worker that has ended without reading it.
@@ -84,7 +84,9 @@ class Processes:
         if status == -getattr(signal, "SIGKILL", 9):  # Windows has none
             return ChildProcessError(WORKER_KILLED)
         if status is not None and status < 0:
-            return ChildProcessError(f"a worker process was ended by {_signal_name(-status)}; the same command continues")
+            return ChildProcessError(
+                f"a worker process was ended by {_signal_name(-status)}; the same command continues"
+            )
         if status:
             return ChildProcessError(
                 f"a worker process ended with status {status}, and its message stands above. Workers import "
@@ -154,7 +156,7 @@ def _exit_if_spawned() -> None:
 
 @contextmanager
 def _interrupts_blocked() -> Iterator[None]:
-    """Start processes that ignore Ctrl-C, which a terminal sends to all: this one ends them, without their tracebacks."""
+    """Start processes that ignore Ctrl-C, which a terminal sends to all: this one ends them, without tracebacks."""
     if not hasattr(signal, "pthread_sigmask"):  # Windows
         yield
         return

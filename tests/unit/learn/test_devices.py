@@ -150,7 +150,9 @@ def test_executed_sequences_are_the_same_on_another_device(device, method, tmp_p
     )
     assert torch.equal(torch.get_rng_state(), before)
     for path in here:
-        assert list(there[path].values()) == pytest.approx(list(here[path].values()), abs=0 if device == "fake" else 0.1)
+        assert list(there[path].values()) == pytest.approx(
+            list(here[path].values()), abs=0 if device == "fake" else 0.1
+        )
     assert np.allclose([*others.values()][1:], [*fits.values()][1:], atol=0 if device == "fake" else 0.1)  # type: ignore[arg-type]
     first = train_node(experiment, nodes[0], None, device=device)
     assert train_node(experiment, nodes[1], first.weights, device=device).training_error is not None

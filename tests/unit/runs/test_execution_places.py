@@ -36,14 +36,16 @@ def raising(error):
 @pytest.mark.parametrize("fault", [FULL, READ_ONLY], ids=["full", "read-only"])
 def test_store_that_cannot_be_written_raises_before_training(store, trained, monkeypatch, fault):
     monkeypatch.setattr(Path, "write_bytes", raising(fault))
-    with pytest.raises(StoreError, match=rf"cannot write results into .*runs: {fault.strerror}; .*, and the same command"):
+    with pytest.raises(
+        StoreError, match=rf"cannot write results into .*runs: {fault.strerror}; .*, and the same command"
+    ):
         execute(TRAINING, NODES, store)
     assert trained == []
 
 
 def test_store_that_is_a_file_raises_before_training(tmp_path, trained):
     (tmp_path / "file").write_text("not a folder")
-    with pytest.raises(StoreError, match="cannot write results into .*file: .*; name a folder that can be written"):
+    with pytest.raises(StoreError, match=r"cannot write results into .*file: .*; name a folder that can be written"):
         execute(TRAINING, NODES, Store(tmp_path / "file"))
     assert trained == []
 
@@ -145,7 +147,7 @@ class Holding(Toy):
     """Tasks that hold an open file."""
 
     def __post_init__(self):
-        object.__setattr__(self, "file", Path(os.devnull).open())
+        object.__setattr__(self, "file", Path(os.devnull).open())  # noqa: SIM115
 
 
 class OddError(Exception):
@@ -157,7 +159,9 @@ class OddError(Exception):
 
 def test_experiment_with_an_open_file_cannot_be_sent(store):
     holding = Holding()
-    with pytest.raises(ValueError, match=r"cannot be sent to other processes \(TypeError: .*\); .*open files.*workers=1"):
+    with pytest.raises(
+        ValueError, match=r"cannot be sent to other processes \(TypeError: .*\); .*open files.*workers=1"
+    ):
         execute(replace(TRAINING, tasks=holding), NODES, store, workers=2)
     vars(holding)["file"].close()
 
@@ -192,7 +196,7 @@ def test_exit_status_of_a_worker_is_explained(status, kind, said, monkeypatch):
 
 @pytest.mark.parametrize("cluster", [8786, ("localhost", 8786)])
 def test_cluster_that_is_no_address_raises(cluster):
-    with pytest.raises(ValueError, match="cluster=.*: give the address of a Dask scheduler, a string"):
+    with pytest.raises(ValueError, match=r"cluster=.*: give the address of a Dask scheduler, a string"):
         Resources(cluster=cluster)
 
 
@@ -205,7 +209,9 @@ def test_results_have_the_same_order_from_the_store(whole, store):
     for one, other in zip(first, again, strict=True):
         assert list(one) == list(other)
     assert [list(row) for row in first[0].values()] == [list(row) for row in again[0].values()]
-    assert [len(path) for seed, path in first[0] if seed == 0] == sorted(len(path) for seed, path in first[0] if seed == 0)
+    assert [len(path) for seed, path in first[0] if seed == 0] == sorted(
+        len(path) for seed, path in first[0] if seed == 0
+    )
 
 
 def test_store_shows_its_folder(store):

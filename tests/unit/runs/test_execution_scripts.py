@@ -1,4 +1,4 @@
-"""Programs of users that train in worker processes, run as they are: each ends, with a result or with one clear error."""
+"""Programs of users that train in worker processes, run as they are: each ends, with a result or one clear error."""
 
 import os
 import signal

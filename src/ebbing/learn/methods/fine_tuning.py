@@ -21,7 +21,7 @@ from ebbing.learn.training._network_checks import check_not_inference_mode
 from ebbing.learn.training._state_file import State, with_prefix
 from ebbing.learn.training._task_argument import task_bound
 from ebbing.learn.training.base_learner import BaseLearner, TrainableParameters
-from ebbing.learn.training.batches import Data, Pair, preserved_modes
+from ebbing.learn.training.batches import Data, preserved_modes
 from ebbing.learn.training.schedule import Schedule, check_schedule, task_loss
 
 

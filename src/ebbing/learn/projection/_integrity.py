@@ -172,7 +172,7 @@ ORTHONORMAL_TOLERANCE = 1e-4
 
 
 def check_basis_update(method: object, layer: str, M: Tensor, update: object) -> None:
-    """Raise an error if a method selects directions that would not protect: see `ProjectionMethod.select_directions`."""
+    """Raise an error if a method selects directions that would not protect (`ProjectionMethod.select_directions`)."""
     where = f"{type(method).__name__}.select_directions for layer {layer!r}"
     if not isinstance(update, BasisUpdate):
         raise ValueError(f"{where} returned a {type(update).__name__}: return a BasisUpdate")

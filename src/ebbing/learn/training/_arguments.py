@@ -76,7 +76,9 @@ def _as_label_tensor(labels: Any, dtype: torch.dtype) -> Any:
     if not isinstance(labels, np.ndarray):
         return labels
     tensor = _tensor("labels", labels)
-    return tensor.to(dtype if tensor.is_floating_point() else torch.int64 if labels.dtype.kind in "iu" else tensor.dtype)
+    return tensor.to(
+        dtype if tensor.is_floating_point() else torch.int64 if labels.dtype.kind in "iu" else tensor.dtype
+    )
 
 
 def _tensor(name: str, array: np.ndarray) -> Tensor:

@@ -14,7 +14,9 @@ from torch import Tensor, nn
 _TYPE_ERROR = re.compile(r"dtype|scalar type|Input type")
 """What PyTorch says of inputs whose type a layer cannot take."""
 
-_SHAPE_ERROR = re.compile(r"shapes? .*(multipl|match)|must match|channels|expected .*(shape|dim|input)|size mismatch", re.I)
+_SHAPE_ERROR = re.compile(
+    r"shapes? .*(multipl|match)|must match|channels|expected .*(shape|dim|input)|size mismatch", re.I
+)
 """What PyTorch says of inputs whose shape a layer cannot take."""
 
 
@@ -47,8 +49,8 @@ def _wrong_inputs(network: nn.Module, inputs: Tensor, error: RuntimeError) -> st
         return f"inputs on {inputs.device} for a network on {device}: give inputs.to({str(device)!r})"
     if _SHAPE_ERROR.search(said):
         return (
-            f"the network does not take inputs of shape {tuple(inputs.shape)} ({said}): give examples of the shape that "
-            "its first layer takes"
+            f"the network does not take inputs of shape {tuple(inputs.shape)} ({said}): give examples of the "
+            "shape that its first layer takes"
         )
     return None
 

@@ -156,16 +156,19 @@ def test_optimizer_created_before_the_task_raises(kind):
     learner = trained_learner(METHODS[1], perceptron(), 1)
     early, before = kind(learner.network.parameters(), lr=0.1), learner.state()
     other, weight = perceptron(), nn.Parameter(torch.ones(2))
-    with (
-        pytest.raises(ValueError, match=rf"this {kind.__name__} was created before task\(\): it has the weight of layer '0'"),
-        learner.task("b", data(1)),
-    ):
-        weight.sum().backward()
-        kind([weight], lr=0.1).step()  # of something else
-        kind(other.parameters(), lr=0.1).step()
-        kind(learner.network.parameters(), lr=0.0).step()  # created inside, with all parameters
-        functional.cross_entropy(learner.network(data(1)[0]), data(1)[1]).backward()
-        early.step()
+
+    def loop():
+        with learner.task("b", data(1)):
+            weight.sum().backward()
+            kind([weight], lr=0.1).step()  # of something else
+            kind(other.parameters(), lr=0.1).step()
+            kind(learner.network.parameters(), lr=0.0).step()  # created inside, with all parameters
+            functional.cross_entropy(learner.network(data(1)[0]), data(1)[1]).backward()
+            early.step()
+
+    message = rf"this {kind.__name__} was created before task\(\): it has the weight of layer '0'"
+    with pytest.raises(ValueError, match=message):
+        loop()
     assert_same(learner.state(), before)
     early.step()  # no hook stays
 
@@ -180,7 +183,9 @@ def test_loop_that_trains_no_layer_warns_at_the_users_line():
     assert [warning.filename for warning in caught] == [__file__]
 
 
-@pytest.mark.parametrize("loader", [lambda x, y: DataLoader(TensorDataset(x, y), 6), lambda x, y: (x.numpy(), y.numpy())])
+@pytest.mark.parametrize(
+    "loader", [lambda x, y: DataLoader(TensorDataset(x, y), 6), lambda x, y: (x.numpy(), y.numpy())]
+)
 def test_examples_may_be_a_loader_or_arrays(loader):
     learner = trained_learner(METHODS[1], perceptron(), 1)
     with learner.task("b", loader(*data(1))) as parameters:

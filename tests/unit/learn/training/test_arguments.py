@@ -37,7 +37,10 @@ def test_wrong_arguments_raise_before_training(method, arguments, message):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (torch.Tensor.double, r"inputs of torch.float64 for a network of torch.float32 \(.*\): give inputs.to\(torch.float32\)"),
+        (
+            torch.Tensor.double,
+            r"inputs of torch.float64 for a network of torch.float32 \(.*\): give inputs.to\(torch.float32\)",
+        ),
         (torch.Tensor.long, "inputs of torch.int64 for a network of torch.float32"),
         (lambda x: x[:, 1:], rf"does not take inputs of shape \(\d+, {SIZE - 1}\) \(.*\): give examples of the shape"),
     ],
@@ -60,7 +63,7 @@ def test_wrong_images_raise():
     learner, (inputs, labels) = Gpm(**settings(per_task=("heads",))).start(Images()), images(0)
     with pytest.raises(ValueError, match=r"does not take inputs of shape \(\d+, 1, 4, 4\)"):
         learner.learn("a", (inputs[:, :1], labels))
-    with pytest.raises(ValueError, match="inputs of torch.float64 for a network of torch.float32"):
+    with pytest.raises(ValueError, match=r"inputs of torch.float64 for a network of torch.float32"):
         learner.learn("a", (inputs.double(), labels))
 
 
@@ -116,9 +119,7 @@ def test_accuracy_after_a_custom_loss_does_not_mislead(method):
 
 def test_learners_show_what_they_are():
     learner = METHODS[1].start(perceptron())
-    assert repr(learner) == (
-        "<ProjectionLearner of a Sequential, learned tasks: none, Trgp protects 0 0%, 4 0%, 6 0%>"
-    )
+    assert repr(learner) == ("<ProjectionLearner of a Sequential, learned tasks: none, Trgp protects 0 0%, 4 0%, 6 0%>")
     learner.learn("cats", data(0))
     assert "learned tasks: 'cats', Trgp protects 0 " in repr(learner)
     plain = FineTuning(SCHEDULE).start(perceptron())
