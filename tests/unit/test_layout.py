@@ -19,6 +19,7 @@ ORDER = (
     "_validate",
     "_versions",
     "_files",
+    "_warnings",
     "_tables",
     "_gram",
     "_euclidean",

@@ -13,7 +13,7 @@ from ebbing.runs.inventory import Inventory, RunGroup
 SECTION = ("tasks", "architecture")
 """Settings that all rows of a section have in common."""
 
-HIDDEN = ("identity", "version", "code")
+HIDDEN = ("fingerprint", "version", "code")
 """Settings that are shown only where two rows would look the same without them."""
 
 Part = tuple[str, dict[str, str]]
@@ -67,8 +67,8 @@ def _flat(part: dict[str, Any], prefix: str = "") -> Part:
             found |= _flat(value, f"{prefix}{name}.")[1]
         elif name not in ("kind", *HIDDEN) and value is not None:
             found[f"{prefix}{name}"] = str(value)
-    if part.get("kind") == "OwnTasks":  # the stored name of CustomTasks
-        found["data"] = str(part["identity"])[:8]
+    if part.get("kind") == "CustomTasks":
+        found["data"] = str(part.get("fingerprint"))[:8]
     return str(part.get("kind", "?")), found
 
 

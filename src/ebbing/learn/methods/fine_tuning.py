@@ -21,7 +21,7 @@ from ebbing.learn.training._network_checks import check_not_inference_mode
 from ebbing.learn.training._state_file import State, with_prefix
 from ebbing.learn.training._task_argument import task_bound
 from ebbing.learn.training.base_learner import BaseLearner, TrainableParameters
-from ebbing.learn.training.batches import Data, Pair, preserved_modes
+from ebbing.learn.training.batches import Data, preserved_modes
 from ebbing.learn.training.schedule import Schedule, check_schedule, task_loss
 
 
@@ -124,7 +124,7 @@ class FineTuningLearner(BaseLearner):
 
     @contextmanager
     def task(
-        self, task: str, examples: Pair | None = None, loss: Callable[[Tensor, Tensor], Tensor] = task_loss
+        self, task: str, examples: Data | None = None, loss: Callable[[Tensor, Tensor], Tensor] = task_loss
     ) -> Iterator[TrainableParameters]:
         """Open a context for learning a task by a custom loop, as `ProjectionLearner.task` does.
 
@@ -134,7 +134,7 @@ class FineTuningLearner(BaseLearner):
         Args:
             task: The name of the new task.
             examples: Not used: nothing is measured.
-            loss: Not used.
+            loss: Not used to train; `accuracy` takes outputs for logits only if it is the default.
 
         Yields:
             The parameters to train, by any optimizer.
@@ -171,6 +171,8 @@ class FineTuningLearner(BaseLearner):
                 check_buffer_shapes(self.network, shapes)
                 self._task_values.append(self._close_task())
                 self.tasks.append(task)
+                if loss is not task_loss:
+                    self._custom_losses.add(task)
                 self._pending_restore = None
             except BaseException:
                 self._pending_restore = undo
