@@ -42,7 +42,8 @@ from ebbing.simulation import MeanEstimate, simulate, simulate_metrics, simulate
 from ebbing.theory import expect, expect_grid
 
 if TYPE_CHECKING:
-    from ebbing import data, io, learn, order, plot, runs
+    from ebbing import data, forecasting, io, learn, order, plot, runs
+    from ebbing.forecasting import forecast
     from ebbing.io.problems import read_problem
     from ebbing.order import best_order, front, stakes, worst_order
 
@@ -55,6 +56,8 @@ __all__ = [
     "data",
     "expect",
     "expect_grid",
+    "forecast",
+    "forecasting",
     "front",
     "io",
     "learn",
@@ -72,9 +75,10 @@ __all__ = [
     "worst_order",
 ]
 
-_MODULES = ("data", "learn", "order", "plot", "runs")
+_MODULES = ("data", "forecasting", "learn", "order", "plot", "runs")
 _LAZY = {
     "best_order": "ebbing.order",
+    "forecast": "ebbing.forecasting",
     "front": "ebbing.order",
     "read_problem": "ebbing.io.problems",
     "stakes": "ebbing.order",

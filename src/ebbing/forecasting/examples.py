@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -45,7 +44,7 @@ class Examples:
                 is a pair (inputs, labels) of tensors or arrays, a Dataset or a DataLoader.
             train_size: Training examples of each task to keep, at most.
             test_size: Test examples of each task to keep, at most.
-            seed: The seed of the choice. What is kept of a task depends on the seed and on the task's name alone.
+            seed: The seed of the choice, which is the same for tasks with equally many examples.
 
         Returns:
             The examples.
@@ -70,7 +69,7 @@ class Examples:
         for name, data in tasks.items():
             if not isinstance(name, str) or not name:
                 raise ValueError(f"task {name!r}: a name is a non-empty string")
-            random = np.random.default_rng([seed, zlib.crc32(name.encode())])
+            random = np.random.default_rng(seed)  # tasks with the same data keep the same examples
             for rows, (x, y) in zip((train, test), _read_task(name, data, train_size, test_size, random), strict=True):
                 _check_same_form(name, x, y, next(iter(tasks)), inputs, labels)
                 inputs.append(x)

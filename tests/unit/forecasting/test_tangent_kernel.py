@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from ebbing.forecasting.tangent_kernel import kernel_cost, tangent_kernel
+from ebbing.forecasting._tangent_kernel import kernel_cost, tangent_kernel
 from ebbing.forecasting.reference_kernel import tangent_kernel_reference
 from ebbing.learn import FiveLayers
 
