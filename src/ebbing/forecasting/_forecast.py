@@ -153,6 +153,7 @@ class Forecast(Tabular):
                 found.orders,
                 found.values,
                 found.complete,
+                float(self.model.errors([]).mean()),
                 confidence,
             )
         return self._plans[key]

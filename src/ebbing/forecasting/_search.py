@@ -23,6 +23,8 @@ SAMPLED = 200
 
 _BEAM = 16
 _NEIGHBORS = 64
+_RESTARTS = 8
+_KICKS = 4
 
 Progress = Callable[[float], None]
 Objective = str | float | Mapping[str, float]
@@ -110,7 +112,9 @@ def search(
     if T <= ALL_ORDERS_UP_TO:
         orders = np.array(list(permutations(range(T))))
         values = _values(model, weights, orders, report)
-        best, worst = int(values.argmin()), int(values.argmax())
+        tolerance = 1e-9 * float(np.abs(values).max())  # of orders that tie, the first
+        best = int(np.argmax(values <= values.min() + tolerance))
+        worst = int(np.argmax(values >= values.max() - tolerance))
         return Found(orders, values, orders[best], orders[worst], values[best], values[worst], True)
     random = np.random.default_rng(seed)
     orders = np.array([random.permutation(T) for _ in range(SAMPLED)])
@@ -172,10 +176,32 @@ def _beam(model: KernelModel, weights: Weights, sign: float) -> np.ndarray:
 def _exchange(
     model: KernelModel, weights: Weights, sign: float, order: np.ndarray, seconds: float, random: np.random.Generator
 ) -> tuple[np.ndarray, float]:
-    """Improve an order by moving or exchanging tasks, until nothing helps or time is over."""
-    end = time.monotonic() + seconds
-    T = len(order)
+    """Improve an order by moving or exchanging tasks until nothing helps, again after random kicks, or time is over."""
+    end, T = time.monotonic() + seconds, len(order)
     moves = [(i, j, swap) for i in range(T) for j in range(T) if i != j for swap in (True, False) if not swap or i < j]
+    best, best_value = _descend(model, weights, sign, order, moves, end, random)
+    for _ in range(_RESTARTS):
+        if time.monotonic() > end:
+            break
+        start = best
+        for k in random.choice(len(moves), _KICKS):
+            start = _moved(start, *moves[k])
+        found, value = _descend(model, weights, sign, start, moves, end, random)
+        if value < best_value:
+            best, best_value = found, value
+    return best, sign * best_value
+
+
+def _descend(
+    model: KernelModel,
+    weights: Weights,
+    sign: float,
+    order: np.ndarray,
+    moves: list[tuple[int, int, bool]],
+    end: float,
+    random: np.random.Generator,
+) -> tuple[np.ndarray, float]:
+    """Take the best of a few random moves, as long as one of all moves helps."""
     value = sign * float(_values(model, weights, order[None])[0])
     untried = random.permutation(len(moves))
     while len(untried) and time.monotonic() < end:
@@ -186,7 +212,7 @@ def _exchange(
         if found[best] < value - 1e-12:
             order, value = neighbors[best], float(found[best])
             untried = random.permutation(len(moves))
-    return order, sign * value
+    return order, value
 
 
 def _moved(order: np.ndarray, i: int, j: int, swap: bool) -> np.ndarray:

@@ -180,7 +180,7 @@ def _full_gram(files: dict[str, Any], keys: dict[str, set[str]], base: Any) -> t
                 break
             updates = torch.stack([(_part(file, key, rows).float() - start.float()).flatten() for file in files.values()])
             gram += (updates @ updates.T).double().numpy()
-    return gram, parameters
+    return (gram + gram.T) / 2, parameters
 
 
 def _low_rank_gram(files: dict[str, Any], keys: dict[str, set[str]]) -> tuple[Array, int]:

@@ -22,7 +22,7 @@ SURE = 2.0
 """Standard errors that a gain must exceed to count."""
 
 NEGLIGIBLE = 0.02
-"""A gain below this share of the mean value of an order does not matter, however sure it is."""
+"""A gain below this share of the initial model's error does not matter, however sure it is."""
 
 _SHOWN = 5
 
@@ -42,6 +42,7 @@ class ForecastPlan(Tabular):
         orders: Every order, or random ones (orders, T).
         values: The objective in each of them (orders,).
         complete: Whether these are all orders, so that no order has a lower value.
+        initial_error: The mean error of the initial model, the scale of what is negligible.
         confidence: What the same orders are worth on random halves of the examples.
     """
 
@@ -55,6 +56,7 @@ class ForecastPlan(Tabular):
     orders: np.ndarray
     values: Array
     complete: bool
+    initial_error: float
     confidence: Confidence
 
     @property
@@ -80,7 +82,7 @@ class ForecastPlan(Tabular):
     @property
     def matters(self) -> bool:
         """Whether the order matters: whether the gain exceeds its noise, and is not negligible."""
-        return self.gain > max(SURE * self.gain_error, NEGLIGIBLE * abs(self.random))
+        return self.gain > max(SURE * self.gain_error, NEGLIGIBLE * self.initial_error)
 
     @cached_property
     def as_good(self) -> tuple[tuple[str, ...], ...]:
@@ -102,7 +104,7 @@ class ForecastPlan(Tabular):
         given = tuple(range(len(self.task_names)))
         rows |= {self.order: self.value, given: self.given, self.worst_order: self.worst}
         roles = {self.worst_order: "worst", given: "given", self.order: "advised"}
-        ranked = sorted(rows.items(), key=lambda row: row[1])
+        ranked = sorted(rows.items(), key=lambda row: (round(row[1], 12), row[0] != self.order, row[0]))
         return to_frame(
             {
                 "order": [self._named(order) for order, _ in ranked],
@@ -153,7 +155,7 @@ class ForecastPlan(Tabular):
     def _why_not(self) -> str:
         if self.gain <= SURE * self.gain_error:
             return "not above its noise"
-        return f"less than {NEGLIGIBLE:.0%} of the {format_number(self.random, '.2g')} of a random order"
+        return f"less than {NEGLIGIBLE:.0%} of the initial error {format_number(self.initial_error, '.2g')}"
 
     def _certainty(self) -> list[str]:
         found = (
