@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from ebbing.forecasting import forecast
     from ebbing.io.problems import read_problem
     from ebbing.order import best_order, front, stakes, worst_order
+    from ebbing.runs import measure
 
 __version__ = "0.1.0"
 
@@ -61,6 +62,7 @@ __all__ = [
     "front",
     "io",
     "learn",
+    "measure",
     "metrics",
     "order",
     "plot",
@@ -80,6 +82,7 @@ _LAZY = {
     "best_order": "ebbing.order",
     "forecast": "ebbing.forecasting",
     "front": "ebbing.order",
+    "measure": "ebbing.runs",
     "read_problem": "ebbing.io.problems",
     "stakes": "ebbing.order",
     "worst_order": "ebbing.order",

@@ -135,8 +135,7 @@ class ForecastPlan(Tabular):
             heading = f"Learn in this order for the least {quantity}:\n  {join(self.names)}"
         else:
             heading = (
-                f"The order does not matter here: what an order chosen on half of the examples gains on the other "
-                f"half, {self._gain}, is {self._why_not}. The order of least {quantity}, if one must be chosen:"
+                f"The order does not matter here{self._why_not}. The order of least {quantity}, if one must be chosen:"
                 f"\n  {join(self.names)}"
             )
         rows = [
@@ -153,9 +152,13 @@ class ForecastPlan(Tabular):
 
     @property
     def _why_not(self) -> str:
-        if self.gain <= SURE * self.gain_error:
-            return "not above its noise"
-        return f"less than {NEGLIGIBLE:.0%} of the initial error {format_number(self.initial_error, '.2g')}"
+        if self.random - self.value <= NEGLIGIBLE * self.initial_error or self.gain > SURE * self.gain_error:
+            least = format_number(NEGLIGIBLE * self.initial_error, ".2g")
+            return f": the best order gains less than {least} over a random one, {NEGLIGIBLE:.0%} of the initial error"
+        return (
+            f", as far as these examples can tell: what an order chosen on one half of them gains on the other half, "
+            f"{self._gain}, is not above its noise; more examples (train_size, test_size) may tell"
+        )
 
     def _certainty(self) -> list[str]:
         found = (

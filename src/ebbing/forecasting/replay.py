@@ -20,10 +20,10 @@ SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 """The shares of each old task's data that a replay curve is computed for."""
 
 NEGLIGIBLE = 0.01
-"""Replay is not needed if it saves less than this share of the generalization error."""
+"""Replay is not advised if it saves less than this share of the generalization error."""
 
 ENOUGH = 0.9
-"""The part of what full replay saves that the advised share must save."""
+"""The part of what the best share saves that the advised share must save."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,8 +48,11 @@ class ReplayForecast(Tabular):
 
     @property
     def share(self) -> float:
-        """The share to use: the smallest that saves nine tenths of the forgetting that the best share saves."""
-        saved = self.forgetting[0] - self.forgetting
+        """The share to use: the smallest that saves nine tenths of the generalization error that the best share saves.
+
+        Forgetting does not decide: a model that learns new tasks badly forgets little.
+        """
+        saved = self.generalization[0] - self.generalization
         if saved.max() <= NEGLIGIBLE * self.generalization.max() + 1e-12:
             return 0.0
         return float(self.shares[np.argmax(saved >= ENOUGH * saved.max())])
@@ -91,11 +94,11 @@ class ReplayForecast(Tabular):
         ]
         heading = f"Replay {self.share:.0%} of each old task's data in every later step."
         if self.share == 0:
-            heading = "Replay is not needed here: it hardly reduces the forgetting that is predicted."
+            heading = "Replay does not help here: it hardly reduces the error at the end that is predicted."
         note = (
             f"Order: {join(self.names)}. Examples are those of each old task, of {self.train_size:.4g} that train it; "
-            f"the same stored ones in every step. The advised share is the smallest that saves {ENOUGH:.0%} of what the "
-            "best share saves."
+            f"the same stored ones in every step. The advised share is the smallest that saves {ENOUGH:.0%} of the "
+            "generalization error that the best share saves."
         )
         return (Table(heading, ["old data", "examples", "forgetting", "generalization error"], rows, [note]),)
 
