@@ -14,9 +14,9 @@ from ebbing.forecasting.plan import ForecastPlan
 from ebbing.forecasting.replay import ReplayForecast
 
 if TYPE_CHECKING:
+    from ebbing.forecasting._tangent_kernel import kernel_cost, tangent_kernel
     from ebbing.forecasting.checkpoints import TaskVectors, read_task_vectors
     from ebbing.forecasting.reference_kernel import tangent_kernel_reference
-    from ebbing.forecasting._tangent_kernel import kernel_cost, tangent_kernel
 
 __all__ = [
     "Examples",

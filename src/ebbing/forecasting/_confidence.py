@@ -1,8 +1,8 @@
 """How sure an advised order is: would other examples of the same tasks advise it, too?
 
-The examples are split into halves, at random and repeatedly. An order that is chosen on one half is judged on the other:
-what it gains there over the mean of all orders is not the luck of the examples that chose it. The spread over splits is
-that of the choice of examples; it knows nothing of the noise between training runs.
+The examples are split into halves, at random and repeatedly. An order that is chosen on one half is judged on the
+other: what it gains there over the mean of all orders is not the luck of the examples that chose it. The spread over
+splits is that of the choice of examples; it knows nothing of the noise between training runs.
 """
 
 from __future__ import annotations

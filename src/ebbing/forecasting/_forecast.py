@@ -138,9 +138,7 @@ class Forecast(Tabular):
         key = (weights, seconds, seed)
         if key not in self._plans:
             found = search(self.model, weights, seconds=seconds, seed=seed, progress=progress)
-            confidence = compare_on_halves(
-                self.model, weights, found.orders, found.best, splits=SPLITS, seed=seed
-            )
+            confidence = compare_on_halves(self.model, weights, found.orders, found.best, splits=SPLITS, seed=seed)
             given = float(weights.values(*self.model.evaluate(np.arange(self.T)[None]))[0])
             self._plans[key] = ForecastPlan(
                 self.names,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-Inputs = np.ndarray | dict[str, np.ndarray]
+Inputs = Any
 """Inputs of several examples: an array (n, ...), or arrays by the names of the network's arguments."""
 
 _CHUNK = 256
@@ -68,8 +68,8 @@ def join(parts: list[Inputs]) -> Inputs:
     """Return all examples of several parts; their shapes must agree."""
     first = parts[0]
     if isinstance(first, dict):
-        return {key: np.concatenate([part[key] for part in parts]) for key in first}  # type: ignore[index]
-    return np.concatenate(parts)  # type: ignore[arg-type]
+        return {key: np.concatenate([part[key] for part in parts]) for key in first}
+    return np.concatenate(parts)
 
 
 def shape_of(inputs: Inputs) -> Any:
@@ -85,17 +85,17 @@ def _sample(
     keys = np.empty(0)
     for inputs, labels in batches:
         _check_rows(where, inputs, labels)
-        new = random.random(len(labels))
+        keys = np.concatenate([keys, random.random(len(labels))])
+        order = np.argsort(keys)[:size]
+        all_inputs, all_labels = inputs, labels
         if kept is not None:
             if shape_of(inputs) != shape_of(kept[0]) or labels.shape[1:] != kept[1].shape[1:]:
                 raise ValueError(
                     f"{where}: examples of shapes {shape_of(kept[0])} and {shape_of(inputs)}; make all equal, for "
                     "texts by padding to one length"
                 )
-            inputs, labels = join([kept[0], inputs]), np.concatenate([kept[1], labels])
-        keys = np.concatenate([keys, new])
-        order = np.argsort(keys)[:size]
-        keys, kept = keys[order], (take(inputs, order), labels[order])
+            all_inputs, all_labels = join([kept[0], inputs]), np.concatenate([kept[1], labels])
+        keys, kept = keys[order], (take(all_inputs, order), all_labels[order])
     if kept is None:
         raise ValueError(f"{where}: no data; give at least one example")
     return kept

@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from itertools import permutations
 
 import numpy as np
@@ -27,6 +28,9 @@ _RESTARTS = 8
 _KICKS = 4
 
 Progress = Callable[[float], None]
+Value = Callable[[np.ndarray], Array]
+"""The value of each of several orders (orders, T), to be made small."""
+
 Objective = str | float | Mapping[str, float]
 """'forgetting', 'generalization', the weight of forgetting from 0 to 1, or weights of both."""
 
@@ -125,7 +129,8 @@ def search(
         found = _values(model, weights, candidates)
         report(0.3 + 0.4 * k)
         start = candidates[np.argmin(sign * found)]
-        ends.append(_exchange(model, weights, sign, start, seconds / 2, random))
+        end, least = _exchange(partial(_signed, model, weights, sign), start, seconds / 2, random)
+        ends.append((end, sign * least))
         report(0.6 + 0.4 * k)
     (best, value), (worst, worst_value) = ends
     return Found(orders, values, best, worst, value, worst_value, False)
@@ -140,6 +145,10 @@ def _values(model: KernelModel, weights: Weights, orders: np.ndarray, progress: 
     return np.concatenate(parts)
 
 
+def _signed(model: KernelModel, weights: Weights, sign: float, orders: np.ndarray) -> Array:
+    return sign * _values(model, weights, orders)
+
+
 def _beam(model: KernelModel, weights: Weights, sign: float) -> np.ndarray:
     """Build orders task by task, and keep those prefixes whose value so far is best.
 
@@ -148,7 +157,7 @@ def _beam(model: KernelModel, weights: Weights, sign: float) -> np.ndarray:
     T = model.T
     states, paths = model.initial(), np.empty((1, 0), dtype=int)
     learned = np.zeros((1, 0))
-    for k in range(T):
+    for _ in range(T):
         candidates = []  # (value, parent, task)
         children = {}
         for t in range(T):
@@ -173,46 +182,42 @@ def _beam(model: KernelModel, weights: Weights, sign: float) -> np.ndarray:
     return paths
 
 
-def _exchange(
-    model: KernelModel, weights: Weights, sign: float, order: np.ndarray, seconds: float, random: np.random.Generator
-) -> tuple[np.ndarray, float]:
+def _exchange(value: Value, order: np.ndarray, seconds: float, random: np.random.Generator) -> tuple[np.ndarray, float]:
     """Improve an order by moving or exchanging tasks until nothing helps, again after random kicks, or time is over."""
     end, T = time.monotonic() + seconds, len(order)
     moves = [(i, j, swap) for i in range(T) for j in range(T) if i != j for swap in (True, False) if not swap or i < j]
-    best, best_value = _descend(model, weights, sign, order, moves, end, random)
+    best, least = _descend(value, order, moves, end, random)
     for _ in range(_RESTARTS):
         if time.monotonic() > end:
             break
         start = best
         for k in random.choice(len(moves), _KICKS):
             start = _moved(start, *moves[k])
-        found, value = _descend(model, weights, sign, start, moves, end, random)
-        if value < best_value:
-            best, best_value = found, value
-    return best, sign * best_value
+        found, found_value = _descend(value, start, moves, end, random)
+        if found_value < least:
+            best, least = found, found_value
+    return best, least
 
 
 def _descend(
-    model: KernelModel,
-    weights: Weights,
-    sign: float,
+    value: Value,
     order: np.ndarray,
     moves: list[tuple[int, int, bool]],
     end: float,
     random: np.random.Generator,
 ) -> tuple[np.ndarray, float]:
     """Take the best of a few random moves, as long as one of all moves helps."""
-    value = sign * float(_values(model, weights, order[None])[0])
+    least = float(value(order[None])[0])
     untried = random.permutation(len(moves))
     while len(untried) and time.monotonic() < end:
         part, untried = untried[:_NEIGHBORS], untried[_NEIGHBORS:]
         neighbors = np.array([_moved(order, *moves[k]) for k in part])
-        found = sign * _values(model, weights, neighbors)
+        found = value(neighbors)
         best = int(found.argmin())
-        if found[best] < value - 1e-12:
-            order, value = neighbors[best], float(found[best])
+        if found[best] < least - 1e-12:
+            order, least = neighbors[best], float(found[best])
             untried = random.permutation(len(moves))
-    return order, value
+    return order, least
 
 
 def _moved(order: np.ndarray, i: int, j: int, swap: bool) -> np.ndarray:

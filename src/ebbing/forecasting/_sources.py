@@ -107,7 +107,9 @@ def _of_networks(
         from ebbing.forecasting._network import network_outputs
         from ebbing.forecasting._tangent_kernel import tangent_kernel
     except ImportError:
-        raise ImportError("a forecast of a network needs PyTorch, which is missing: pip install 'ebbing[learn]'") from None
+        raise ImportError(
+            "a forecast of a network needs PyTorch, which is missing: pip install 'ebbing[learn]'"
+        ) from None
 
     networks = list(network) if isinstance(network, Sequence) and not isinstance(network, nn.Module) else [network]
     for one in networks:

@@ -1,9 +1,9 @@
 """The tangent kernel of a network at its present weights, without gradients of the size of the model.
 
 For examples a and b and outputs c,  K[a, b] = 1/C sum_c <grad f_c(x_a), grad f_c(x_b)>, over the parameters that are
-trained (`requires_grad`). Each layer adds its part, computed from what it receives in one forward and C backward passes:
-`_layer_gradients` has the formulas. Parameters that no formula fits, and layers whose formula fails a check against
-autograd (a layer that is used twice, weights that are shared), get explicit Jacobians.
+trained (`requires_grad`). Each layer adds its part, computed from what it receives in one forward and C backward
+passes: `_layer_gradients` has the formulas. Parameters that no formula fits, and layers whose formula fails a check
+against autograd (a layer that is used twice, weights that are shared), get explicit Jacobians.
 
 Examples must not influence each other: the network is put into evaluation mode, so that batch norm uses its running
 statistics and dropout is off.

@@ -35,8 +35,8 @@ _ELEMENTS = 2**22
 _DOWN, _UP = ".lora_A.weight", ".lora_B.weight"
 
 WEAKER = (
-    "From checkpoints alone, the order that the linear theory advises is much weaker than a forecast from data: in a trial "
-    "with five tasks, 38 of the 120 orders did better. Use `ebbing.forecast` with data, if there is any."
+    "From checkpoints alone, the order that the linear theory advises is much weaker than a forecast from data: in a "
+    "trial with five tasks, 38 of the 120 orders did better. Use `ebbing.forecast` with data, if there is any."
 )
 
 
@@ -178,7 +178,9 @@ def _full_gram(files: dict[str, Any], keys: dict[str, set[str]], base: Any) -> t
             if not start.is_floating_point():
                 parameters -= math.prod(shape)
                 break
-            updates = torch.stack([(_part(file, key, rows).float() - start.float()).flatten() for file in files.values()])
+            updates = torch.stack(
+                [(_part(file, key, rows).float() - start.float()).flatten() for file in files.values()]
+            )
             gram += (updates @ updates.T).double().numpy()
     return (gram + gram.T) / 2, parameters
 

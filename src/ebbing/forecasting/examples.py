@@ -34,9 +34,7 @@ class Examples:
     test: tuple[np.ndarray, ...]
 
     @classmethod
-    def read(
-        cls, tasks: Mapping[str, Any], *, train_size: int = 200, test_size: int = 200, seed: int = 0
-    ) -> Examples:
+    def read(cls, tasks: Mapping[str, Any], *, train_size: int = 200, test_size: int = 200, seed: int = 0) -> Examples:
         """Read the data of tasks, and keep a random part of it.
 
         Args:
@@ -71,7 +69,7 @@ class Examples:
                 raise ValueError(f"task {name!r}: a name is a non-empty string")
             random = np.random.default_rng(seed)  # tasks with the same data keep the same examples
             for rows, (x, y) in zip((train, test), _read_task(name, data, train_size, test_size, random), strict=True):
-                _check_same_form(name, x, y, next(iter(tasks)), inputs, labels)
+                _check_same_form(name, (x, y), next(iter(tasks)), (inputs, labels))
                 inputs.append(x)
                 labels.append(y)
                 rows.append(np.arange(start, start := start + len(y)))
@@ -113,7 +111,8 @@ def _read_task(
     return (take(inputs, trained), labels[trained]), (take(inputs, slice(last, None)), labels[last:])
 
 
-def _check_same_form(name: str, x: Inputs, y: np.ndarray, first: str, inputs: list[Inputs], labels: list) -> None:
+def _check_same_form(name: str, new: tuple[Inputs, np.ndarray], first: str, old: tuple[list, list]) -> None:
+    (x, y), (inputs, labels) = new, old
     if not inputs:
         return
     forms = [(shape_of(inputs[0]), labels[0].shape[1:]), (shape_of(x), y.shape[1:])]

@@ -86,7 +86,11 @@ class ForecastPlan(Tabular):
 
     @cached_property
     def as_good(self) -> tuple[tuple[str, ...], ...]:
-        """The orders that were compared and are not clearly worse than the advised one, which comes first."""
+        """The orders that were compared and are not clearly worse than the advised one, which comes first.
+
+        Returns:
+            Names of tasks in the order of learning, for each order.
+        """
         worse, error = self.confidence.differences()
         value = dict(zip(map(tuple, self.orders.tolist()), self.values.tolist(), strict=True))
         chosen = [tuple(order) for order in self.confidence.orders[worse <= SURE * error].tolist()]
@@ -167,9 +171,9 @@ class ForecastPlan(Tabular):
             else f"There are too many orders to compute all: beam and exchange search; {len(self.orders)} random ones."
         )
         sure = (
-            f"How sure: an order chosen on one half of the examples gains {self._gain} over a random order on the other "
-            f"half; the two halves rank orders with a correlation of {self.confidence.agreement:.2f}. Training runs "
-            "differ by chance, too, which a forecast does not know: `ebbing.measure` does."
+            f"How sure: an order chosen on one half of the examples gains {self._gain} over a random order on the "
+            f"other half; the two halves rank orders with a correlation of {self.confidence.agreement:.2f}. Training "
+            "runs differ by chance, too, which a forecast does not know: `ebbing.measure` does."
         )
         return [found, sure]
 

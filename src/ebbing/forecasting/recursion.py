@@ -227,9 +227,10 @@ class KernelModel:
         place = np.full(len(self.start), -1)
         place[kept] = np.arange(len(kept))
         targets = Targets(self.targets.kind, self.targets.values[kept])
-        rows = [tuple(place[one] for one in split) for split in (train, test)]
+        chosen_train, chosen_test = (tuple(place[one] for one in split) for split in (train, test))
         kernel = self.kernel[np.ix_(kept, kept)]
-        return KernelModel(kernel, self.start[kept], targets, *rows, self.ridge, self.time, self.alignment)
+        start = self.start[kept]
+        return KernelModel(kernel, start, targets, chosen_train, chosen_test, self.ridge, self.time, self.alignment)
 
     def _tested(self, state: State) -> list[float]:
         return [float(self.targets.errors(state.predictions[rows], rows)[0]) for rows in self.test]

@@ -78,9 +78,7 @@ def explicit_kernel(
     return kernel
 
 
-def jacobians(
-    network: nn.Module, inputs: Inputs, parameters: Mapping[str, nn.Parameter], chunk: int = 32
-) -> Tensor:
+def jacobians(network: nn.Module, inputs: Inputs, parameters: Mapping[str, nn.Parameter], chunk: int = 32) -> Tensor:
     """Compute the Jacobian of each example's outputs with respect to some parameters.
 
     Args:

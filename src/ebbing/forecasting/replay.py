@@ -88,9 +88,7 @@ class ReplayForecast(Tabular):
     def _tables(self) -> Sequence[Table]:
         rows = [
             [f"{share:.0%}", format_number(count, ".4g"), format_number(f, ".4g"), format_number(g, ".4g")]
-            for share, count, f, g in zip(
-                self.shares, self.counts, self.forgetting, self.generalization, strict=True
-            )
+            for share, count, f, g in zip(self.shares, self.counts, self.forgetting, self.generalization, strict=True)
         ]
         heading = f"Replay {self.share:.0%} of each old task's data in every later step."
         if self.share == 0:

@@ -1,8 +1,8 @@
 """What a network should output, and how wrong its outputs are: `Targets`.
 
-Training pushes outputs toward their labels. The forecast works with *predictions*: probabilities for labels of two kinds
-or of several classes, and plain outputs for regression. Predictions start at those of the network, and are clipped to
-[0, 1] before their error is computed.
+Training pushes outputs toward their labels. The forecast works with *predictions*: probabilities for labels of two
+kinds or of several classes, and plain outputs for regression. Predictions start at those of the network, and are
+clipped to [0, 1] before their error is computed.
 
 =============  =========================================  ==============================  ==========================
 kind           labels                                     prediction of the network       error

@@ -233,7 +233,9 @@ def _read_tasks(
     inputs = torch.from_numpy(np.ascontiguousarray(examples.inputs))
     network = architecture.build(0).eval()
     first = next(network.parameters())
-    one = inputs[:1].to(first.device, first.dtype) if inputs.is_floating_point() else inputs[:1].to(first.device)
+    if first.dtype != torch.float32:
+        raise ValueError(f"the network is {first.dtype}: `measure` trains in float32; use network.float()")
+    one = inputs[:1].to(first.device, torch.float32) if inputs.is_floating_point() else inputs[:1].to(first.device)
     with torch.no_grad():
         outputs = network(one).shape[-1]
     targets = Targets.of(examples.labels, outputs)
@@ -241,8 +243,8 @@ def _read_tasks(
         raise ValueError("labels are numbers: `measure` trains yes-or-no tasks and classes, not regression")
     classes = targets.kind == "classes"
     labels = torch.from_numpy(targets.values.argmax(1) if classes else targets.values.astype(np.float32))
-    parts = [
+    train, test = (
         {name: (inputs[rows], labels[rows]) for name, rows in zip(examples.names, split, strict=True)}
         for split in (examples.train, examples.test)
-    ]
-    return CustomTasks(*parts)
+    )
+    return CustomTasks(train, test)

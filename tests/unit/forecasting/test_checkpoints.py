@@ -93,10 +93,10 @@ def test_bad_files(files, tmp_path):
     base = files.pop("base")
     with pytest.raises(ValueError, match="give a dictionary"):
         read_task_vectors({})
-    with pytest.raises(ValueError, match="task 'a': .*missing.*cannot be read"):
+    with pytest.raises(ValueError, match=r"task 'a': .*missing.*cannot be read"):
         read_task_vectors({"a": tmp_path / "missing"}, base)
     (tmp_path / "text").write_text("hello")
-    with pytest.raises(ValueError, match="base: .*cannot be read as safetensors"):
+    with pytest.raises(ValueError, match=r"base: .*cannot be read as safetensors"):
         read_task_vectors(files, tmp_path / "text")
     with pytest.raises(ValueError, match="no low-rank adapter in its file"):
         read_task_vectors(files)
@@ -115,7 +115,7 @@ def test_bad_adapters(tmp_path):
         read_task_vectors(paths)
     (tmp_path / "cats" / "adapter_config.json").unlink()
     save_file({"q.lora_A.weight": torch.zeros(2, 4)}, paths["cats"])
-    with pytest.raises(ValueError, match="but no .lora_B.weight"):
+    with pytest.raises(ValueError, match=r"but no .lora_B.weight"):
         read_task_vectors({"cats": paths["cats"]})
-    with pytest.raises(ValueError, match="adapt different layers|has .lora_A"):
+    with pytest.raises(ValueError, match=r"adapt different layers|has .lora_A"):
         read_task_vectors(paths)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from torch.utils.data import DataLoader, IterableDataset, TensorDataset
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
 from ebbing.forecasting import Examples
 
@@ -16,7 +16,7 @@ class Stream(IterableDataset):
         yield from zip(torch.from_numpy(X), torch.from_numpy(Y), strict=True)
 
 
-class Named:
+class Named(Dataset):
     """A dataset whose items are dictionaries, as those of transformers."""
 
     def __len__(self):
@@ -24,6 +24,11 @@ class Named:
 
     def __getitem__(self, k):
         return {"left": X[k], "right": torch.tensor(X[k] + 1), "labels": int(Y[k])}
+
+
+class Unlabeled(Named):
+    def __getitem__(self, k):
+        return {"x": X[k]}
 
 
 FORMS = {
@@ -88,7 +93,7 @@ BAD = {
     "splits": ({"a": {"training": (X, Y)}}, "task 'a': a dictionary with training"),
     "widths": ({"a": (X, Y), "b": (X[:, :1], Y)}, r"task 'b': an input has shape \(1,\)"),
     "items": ({"a": {"train": TensorDataset(torch.from_numpy(X))}}, "task 'a', item 0: tuple; yield pairs"),
-    "labels": ({"a": {"train": DataLoader([{"x": 1.0}])}}, "task 'a': a dictionary without 'labels', with x"),
+    "labels": ({"a": {"train": DataLoader(Unlabeled())}}, "task 'a': a dictionary without 'labels', with x"),
 }
 
 

@@ -25,7 +25,7 @@ def test_best_order_is_the_least_of_all():
     found = forecast("linear", similar_pairs())
     for objective in ("forgetting", "generalization", 0.3):
         plan = found.best_order(objective)
-        f = {"forgetting": 1.0, "generalization": 0.0}.get(objective, 0.3)
+        f = {"forgetting": 1.0, "generalization": 0.0, 0.3: 0.3}[objective]
         values = {o: f * found.forgetting(o) + (1 - f) * found.generalization(o) for o in permutations(range(4))}
         assert plan.value == pytest.approx(min(values.values()), rel=1e-9)
         assert plan.worst == pytest.approx(max(values.values()), rel=1e-9)

@@ -10,7 +10,7 @@ from ebbing.forecasting.recursion import KernelModel
 from ebbing.forecasting.targets import Targets
 
 
-def made(kind="regression", outputs=2, T=3, n=6, m=5, p=40, seed=0, **settings):
+def made(kind="regression", *, outputs=2, T=3, n=6, m=5, p=40, seed=0, **settings):
     """Return features and a model of T tasks."""
     random = np.random.default_rng(seed)
     rows = T * (n + m)
@@ -95,7 +95,7 @@ def test_small_chunks_of_orders_give_the_same(monkeypatch):
 
 
 def test_repeated_examples_do_no_harm():
-    X, model = made()
+    _, model = made()
     rows = model.train[0]
     twice = np.concatenate([rows, rows])
     assert np.allclose(model.errors([twice]), model.errors([rows]), rtol=1e-6)

@@ -1,5 +1,7 @@
 """The tangent kernel equals that of explicit Jacobians, for every kind of layer and for what no formula fits."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -98,14 +100,14 @@ class Last(nn.Module):
         return self.inner(x)[0][:, -1]
 
 
-def made(name, dtype=torch.float64):
+def made(name, dtype=torch.float64) -> Any:
     build, shape = CASES[name]
     torch.manual_seed(1)
     network = build().to(dtype)
     if isinstance(network, Transformer):
         return network, torch.randint(0, 11, shape)
     for module in network.modules():
-        if isinstance(module, nn.modules.batchnorm._BatchNorm):
+        if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.running_mean is not None:
             torch.nn.init.normal_(module.running_mean, 0, 0.3)
             torch.nn.init.uniform_(module.weight, 0.5, 2)
     return network, torch.randn(shape, dtype=dtype)

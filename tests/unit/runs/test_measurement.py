@@ -1,5 +1,7 @@
 """All orders of a user's tasks, trained in one call, stored, and compared with a forecast."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -24,7 +26,7 @@ def data(kind="yes or no"):
     return found
 
 
-def network(outputs=1):
+def network(outputs=1) -> Any:
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, outputs))
 
@@ -42,9 +44,7 @@ def test_measured_errors_are_those_of_the_reference(tmp_path, kind, outputs):
     for split, chosen in zip(("train", "test"), order, strict=True):
         dtype = np.int64 if outputs > 1 else np.float32
         labels = {name: np.asarray(tasks[name][split][1])[chosen].astype(dtype) for name in tasks}
-        pairs.append(
-            {n: (tasks[n][split][0][chosen], y if outputs > 1 else y[:, None]) for n, y in labels.items()}
-        )
+        pairs.append({n: (tasks[n][split][0][chosen], y if outputs > 1 else y[:, None]) for n, y in labels.items()})
     expected, _ = train_reference(Experiment(CustomTasks(*pairs), GivenNetwork(net), METHOD), ["c", "a"], 0)
     assert np.allclose(found.errors[0, 0], expected, atol=1e-6)
 
@@ -72,7 +72,7 @@ def test_forecast_is_compared(tmp_path):
     predicted = [ebbing.forecast(net, tasks).forgetting(order) for order in found.orders]
     F = found.forgetting[:, 0]
     assert scores["regret"] == pytest.approx((F[np.argmin(predicted)] - F.min()) / (F.mean() - F.min()))
-    assert scores["orders_better"] == np.mean(F < F[np.argmin(predicted)])
+    assert scores["orders_better"] == np.mean(F[np.argmin(predicted)] > F)
 
 
 def test_measurement_shows_itself(tmp_path):
@@ -87,6 +87,8 @@ def test_measurement_shows_itself(tmp_path):
 def test_bad_measurements(tmp_path):
     with pytest.raises(ValueError, match="network=str: give a PyTorch network"):
         measure("linear", data(), store=tmp_path)
+    with pytest.raises(ValueError, match=r"is torch\.float64: `measure` trains in float32"):
+        measure(network().double(), data(), store=tmp_path)
     with pytest.raises(ValueError, match="not regression"):
         measure(network(), data("regression"), store=tmp_path)
     with pytest.raises(ValueError, match="7 tasks have too many orders"):
