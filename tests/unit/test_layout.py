@@ -15,10 +15,14 @@ PACKAGE = Path(ebbing.__file__).parent
 # From the ground up. A package stands for all its modules that are not named themselves; within one entry modules may
 # import each other as long as there is no cycle. A new module is added here, after what it imports.
 ORDER = (
+    "_limits",
     "_validate",
     "_versions",
     "_files",
     "_tables",
+    "_gram",
+    "_euclidean",
+    "_constructors",
     "problem",
     "metrics",
     "theory._rates",

@@ -5,13 +5,14 @@ Definitions (Section 3): F_T = 1/(T-1) sum_{i<T} (L[T,i] - L[i,i]) and G_T = 1/T
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ebbing._limits import TASKS_WITH_DEVIATIONS
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.problem import Problem, check_problem
@@ -84,6 +85,34 @@ class Expectation(Tabular):
     def _standard_deviations(self) -> tuple[Array, Array, Array]:
         return standard_deviations(self.problem.start, self.problem.gaps, Rates.of(self.problem))
 
+    def compute_std(self, progress: Callable[[float], None] | None = None) -> None:
+        """Compute the standard deviations now; their first use does so otherwise, in silence.
+
+        Time grows as T^3: a second for some hundred tasks, minutes for 2,000. Tables show them unasked up to T = 500.
+
+        Args:
+            progress: Called with the finished fraction, 0 to 1.
+
+        Example:
+            >>> e = expect(Problem.orthogonal(T=3, n=50, p=100))
+            >>> e.compute_std(progress=lambda fraction: print(f"{fraction:.0%}"))
+            33%
+            67%
+            100%
+            >>> e.has_std
+            True
+        """
+        if "_standard_deviations" not in vars(self):
+            rates = Rates.of(self.problem)
+            vars(self)["_standard_deviations"] = standard_deviations(
+                self.problem.start, self.problem.gaps, rates, progress
+            )
+
+    @property
+    def has_std(self) -> bool:
+        """Whether the standard deviations are computed, or so few tasks that tables show them unasked."""
+        return self.problem.T <= TASKS_WITH_DEVIATIONS or "_standard_deviations" in vars(self)
+
     @property
     def errors_std(self) -> Array:
         """Exact standard deviation of every L[t, i] (T+1, T); inf where the variance is infinite."""
@@ -132,23 +161,29 @@ class Expectation(Tabular):
 
     def _tables(self) -> Sequence[Table]:
         T, terms = self.problem.T, self.terms
-        columns = [(f"generalization error G_{T}", self.generalization, self.generalization_std, "G")]
+        columns = [(f"generalization error G_{T}", "generalization", "G")]
         if T > 1:
-            columns.insert(0, (f"forgetting F_{T}", self.forgetting, self.forgetting_std, "F"))
-        rows = [
-            ["expected", *(format_number(column[1]) for column in columns)],
-            ["standard deviation of one run", *(format_number(column[2], ".4g") for column in columns)],
-        ]
+            columns.insert(0, (f"forgetting F_{T}", "forgetting", "F"))
+        rows = [["expected", *(format_number(getattr(self, column[1])) for column in columns)]]
+        notes = list(learning_notes(self.problem, self.errors, self.forgetting if T > 1 else None))
+        if self.has_std:
+            deviations = (format_number(getattr(self, f"{column[1]}_std"), ".4g") for column in columns)
+            rows.append(["standard deviation of one run", *deviations])
+        else:
+            notes.append(
+                f"Standard deviations of more than {TASKS_WITH_DEVIATIONS} tasks are computed on demand, in minutes or "
+                "more: compute_std() in Python, --std in the command."
+            )
         for k, source in enumerate(("the initial model", "gaps between tasks", "noise"), start=1):
-            letters = ", ".join(f"{column[3]}{k}" for column in columns)
-            parts = (format_number(getattr(terms, f"{column[3]}{k}")) for column in columns)
+            letters = ", ".join(f"{column[2]}{k}" for column in columns)
+            parts = (format_number(getattr(terms, f"{column[2]}{k}")) for column in columns)
             rows.append([f"  from {source} ({letters})", *parts])
         return (
             Table(
                 f"{describe(self.problem)}\n{describe_model(self.problem.n, self.problem.p)}",
                 ["", *(column[0] for column in columns)],
                 rows,
-                learning_notes(self.problem, self.errors, self.forgetting if T > 1 else None),
+                notes,
             ),
             self.task_table(),
         )
@@ -165,6 +200,10 @@ class Expectation(Tabular):
         errors = self.errors
         # As `forward_transfer`: L[t, t] minus the error of task t learned alone.
         transfer = Rates.of(self.problem).retained * (np.diagonal(errors) - self.problem.start)
+        if self.problem.T == 1:  # nothing before it, nothing after it
+            numbers = (format_number(error, ".4g") for error in (errors[0, 0], errors[1, 0]))
+            note = "Errors are expected squared distances to the task's ground truth. One task forgets nothing."
+            return Table(title, ["task", "initial error", "learned"], [[self.problem.names[0], *numbers]], [note])
         columns = (errors[0], np.diagonal(errors[1:]), errors[-1], self.forgetting_matrix[-1], transfer)
         rows = abridged_rows(
             self.problem.T, lambda i: [self.problem.names[i], *(format_number(values[i], ".4g") for values in columns)]
