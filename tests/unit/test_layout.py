@@ -46,7 +46,7 @@ ORDER = (
     "theory",
     "simulation",
     "order",
-    "forecast",
+    "forecasting",  # not "forecast": a package of that name would hide the function ebbing.forecast
     "data",
     "learn",
     "runs",
