@@ -17,6 +17,7 @@ from ebbing.order.simple_rules import CHEAP_RULES
 from ebbing.problem import Problem
 
 OBJECTIVES: tuple[Objective, ...] = ("forgetting", "generalization", 0.3, {"forgetting": 1.0, "generalization": 20.0})
+_HEEDING = ("certified", "_known", "_by_sorting", "_order_equal", "_order_unequal", "_worst_equal", "_worst_unequal")
 SCALES = (1.0, 1.0, 1.0, 1e-160, 1e-80, 1e80, 1e149)
 
 
@@ -90,7 +91,15 @@ def search(find: str, problem: Problem, objective: Objective, limit: float, inte
             watch.join()
     except KeyboardInterrupt as error:
         inside = [frame.name for frame in traceback.extract_tb(error.__traceback__)]
-        heeded = ("certified", "_known", "_by_sorting", "_order_equal", "_order_unequal", "_worst_equal", "_worst_unequal")
+        heeded = (
+            "certified",
+            "_known",
+            "_by_sorting",
+            "_order_equal",
+            "_order_unequal",
+            "_worst_equal",
+            "_worst_unequal",
+        )
         assert not set(heeded) & set(inside), f"Ctrl-C was not heeded: {inside}"
     return outcome or search(find, problem, objective, limit, None)
 
