@@ -9,16 +9,25 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ebbing._limits import LARGEST_COUNT, LARGEST_SQUARE
+
 Array = npt.NDArray[np.float64]
 
 RELATIVE_TOLERANCE = 1e-9
 """How far, relative to its largest entry, a matrix may be from symmetric (and a Gram matrix from semidefinite)."""
 
-LARGEST_SQUARE = 1e302
-"""The largest inner product or noise variance, such that sums of a few of them do not overflow."""
 
-LARGEST_COUNT = 2**53
-"""The largest count; larger integers are not exact in floating point."""
+class EntryError(ValueError):
+    """An error about one entry of an array, so that a reader of files can say on which line it stands.
+
+    Attributes:
+        name: Name of the array.
+        index: Index of the entry.
+    """
+
+    def __init__(self, message: str, name: str, index: tuple[int, ...]) -> None:
+        super().__init__(message)
+        self.name, self.index = name, index
 
 
 def check_count(name: str, value: object) -> int:
@@ -38,21 +47,16 @@ def check_count(name: str, value: object) -> int:
         >>> check_count("p", 1e9)
         1000000000
     """
-    if isinstance(value, float | np.floating) and np.isfinite(value) and value == int(value):
-        value = int(value)
-    try:
-        if isinstance(value, bool | np.bool_):
-            raise TypeError
-        number = operator.index(value)  # type: ignore[arg-type]  (its TypeError is the check)
-    except TypeError:
-        raise ValueError(f"{name}={value!r}: give a whole number >= 1") from None
+    number = _whole(value)
+    if number is None:
+        raise ValueError(f"{name}={reprlib.repr(value)}: give a whole number >= 1")
     if not 1 <= number <= LARGEST_COUNT:
-        raise ValueError(f"{name}={number}: give a whole number from 1 to 2^53")
+        raise ValueError(f"{name}={_shown(number)}: give a whole number from 1 to 2^53")
     return number
 
 
 def check_seed(value: object) -> int:
-    """Return a seed as a non-negative int of Python, so that keys do not depend on its integer type.
+    """Return a seed as a non-negative int of Python, so that keys do not depend on its type; 1e3 is 1000.
 
     Args:
         value: The seed.
@@ -67,13 +71,28 @@ def check_seed(value: object) -> int:
         >>> check_seed(np.int64(3))
         3
     """
-    try:
-        number = -1 if isinstance(value, bool | np.bool_) else operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = -1
-    if number < 0:
-        raise ValueError(f"seed={value!r}: give a whole number >= 0")
+    number = _whole(value)
+    if number is None or number < 0:
+        shown = reprlib.repr(value) if number is None else _shown(number)
+        raise ValueError(f"seed={shown}: give a whole number >= 0")
     return number
+
+
+def _whole(value: object) -> int | None:
+    """Return an integer, or a float without a fraction, as an int; None for anything else."""
+    if isinstance(value, bool | np.bool_):
+        return None
+    if isinstance(value, float | np.floating) and np.isfinite(value) and value == int(value):
+        return int(value)
+    try:
+        return operator.index(value)  # type: ignore[arg-type]  (its TypeError is the check)
+    except TypeError:
+        return None
+
+
+def _shown(number: int) -> str:
+    """Return an integer as text; a long one by its first digits, as Python writes none of more than 4,300."""
+    return str(number) if number.bit_length() < 200 else f"{'-' * (number < 0)}2^{number.bit_length() - 1}..."
 
 
 def check_array(name: str, value: npt.ArrayLike) -> Array:
@@ -99,8 +118,9 @@ def check_array(name: str, value: npt.ArrayLike) -> Array:
         raise ValueError(f"{name} is not an array of numbers (perhaps with rows of unequal length): {shown}")
     invalid = ~np.isfinite(array)
     if np.any(invalid):
-        index = np.argwhere(invalid)[0].tolist()
-        raise ValueError(f"{name}{index if index else ''} = {array[tuple(index)]}: every entry must be finite")
+        index = first_index(invalid)
+        message = f"{name}{list(index) if index else ''} = {array[index]}: every entry must be finite"
+        raise EntryError(message, name, index)
     return array
 
 
@@ -118,7 +138,10 @@ def check_counts(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int64]:
         >>> check_counts("p", [[1e9, 20]]).tolist()
         [[1000000000, 20]]
     """
-    given = np.asarray(value)
+    try:
+        given = np.asarray(value)
+    except ValueError:  # rows of unequal length
+        given = np.empty(0)
     if given.dtype.kind not in "iu":  # integers are not converted: 2^53 + 1 as a float would be 2^53
         given = check_array(name, value)
     fractional = given[given != np.floor(given)]
@@ -150,6 +173,15 @@ def check_number(name: str, value: npt.ArrayLike) -> float:
     return float(array)
 
 
+def first_index(mask: npt.NDArray[np.bool_]) -> tuple[int, ...]:
+    """Return the index of the first True.
+
+    >>> first_index(np.array([[False, False], [True, False]]))
+    (1, 0)
+    """
+    return tuple(int(k) for k in np.unravel_index(int(mask.argmax()), mask.shape))
+
+
 def check_square(name: str, value: npt.ArrayLike) -> Array:
     """Return a finite square matrix with at least one row.
 
@@ -169,12 +201,13 @@ def check_square(name: str, value: npt.ArrayLike) -> Array:
     return array
 
 
-def check_symmetric(name: str, array: Array) -> Array:
+def check_symmetric(name: str, array: Array, rounding: Array | float = 0.0) -> Array:
     """Return the symmetric part of a matrix that is symmetric up to rounding.
 
     Args:
         name: Name of the argument.
         array: A square matrix, (T, T).
+        rounding: How far each entry may be from its true value, if that is more than rounding of double precision.
 
     Returns:
         The symmetric matrix.
@@ -182,12 +215,11 @@ def check_symmetric(name: str, array: Array) -> Array:
     Raises:
         ValueError: If it is not symmetric up to rounding.
     """
-    asymmetry = np.abs(array - array.T)
-    if asymmetry.max() > RELATIVE_TOLERANCE * np.abs(array).max():
-        i, j = np.unravel_index(int(asymmetry.argmax()), array.shape)
-        raise ValueError(
-            f"{name} is not symmetric: [{i}, {j}] = {array[i, j]:g} but [{j}, {i}] = {array[j, i]:g}; make them equal"
-        )
+    excess = np.abs(array - array.T) - 2 * rounding
+    if excess.max() > RELATIVE_TOLERANCE * np.abs(array).max():
+        i, j = first_index(excess == excess.max())
+        message = f"{name} is not symmetric: [{i}, {j}] = {array[i, j]:.12g} but [{j}, {i}] = {array[j, i]:.12g}"
+        raise EntryError(f"{message}; make them equal", name, (i, j))
     return (array + array.T) / 2
 
 
@@ -227,7 +259,8 @@ def check_non_negative(name: str, array: Array) -> Array:
         ValueError: If an entry is negative.
     """
     if np.any(array < 0):
-        raise ValueError(f"{name}={array.min():g}: must not be negative")
+        index = first_index(array == array.min())
+        raise EntryError(f"{name}={array.min():g}: must not be negative", name, index)
     return array
 
 

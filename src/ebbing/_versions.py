@@ -49,7 +49,7 @@ def commit() -> str | None:
     """Return the commit of the checkout that contains this package.
 
     Returns:
-        The commit, with "+changes" if tracked files differ from it; None outside a checkout.
+        The commit, with "+changes" if tracked files of the package differ from it; None outside a checkout.
     """
 
     def git(*arguments: str) -> str:
@@ -59,6 +59,8 @@ def commit() -> str | None:
         ).stdout.strip()
 
     try:
-        return git("rev-parse", "HEAD") + ("+changes" if git("status", "--porcelain", "--untracked-files=no") else "")
+        return git("rev-parse", "HEAD") + (
+            "+changes" if git("status", "--porcelain", "--untracked-files=no", ".") else ""
+        )
     except (OSError, subprocess.CalledProcessError):
         return None

@@ -17,34 +17,32 @@ products relative to the initial model, and no other formula mentions w_0. p is 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import reprlib
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from ebbing._constructors import Constructors
+from ebbing._euclidean import PerTask
+from ebbing._gram import gaps_of, matching_gaps, semidefinite
 from ebbing._validate import (
-    RELATIVE_TOLERANCE,
     Array,
     broadcast_per_task,
-    check_array,
     check_count,
     check_counts,
     check_magnitude,
     check_non_negative,
-    check_number,
     check_square,
     check_square_magnitude,
-    check_symmetric,
-    square_entries,
 )
-
-PerTask = float | Sequence[float] | Array
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Problem:
+class Problem(Constructors):
     """T linear tasks in the order in which they are learned, validated once.
 
     Args:
@@ -99,7 +97,7 @@ class Problem:
         p = check_count("p", p)
         gram = check_magnitude("gram", check_square("gram", gram))
         T = len(gram)
-        gram, rank = _positive_semidefinite(gram)
+        gram, rank = semidefinite(gram)
         if rank > p:
             raise ValueError(
                 f"p={p}: the ground truths span {rank} dimensions and do not fit into p parameters; "
@@ -115,7 +113,7 @@ class Problem:
                 "unmodeled", check_non_negative("unmodeled", broadcast_per_task("unmodeled", unmodeled, T))
             ),
             names=names,
-            gaps=_gaps_of(gram) if gaps is None else _matching_gaps(gaps, gram),
+            gaps=gaps_of(gram) if gaps is None else matching_gaps(gaps, gram),
         )
 
     def _set(self, **values: Any) -> None:
@@ -123,175 +121,6 @@ class Problem:
             if isinstance(value, np.ndarray):
                 value.setflags(write=False)
             object.__setattr__(self, name, value)
-
-    # ---------------------------------------------------------------- constructors
-
-    @classmethod
-    def orthogonal(cls, T: int, *, norm: float = 1.0, **settings: Any) -> Self:
-        """Return T tasks with pairwise orthogonal ground truths (Figure 1 b, d).
-
-        Args:
-            T: Number of tasks.
-            norm: Length of every ground truth.
-            **settings: `n`, `p` and the other arguments of `Problem`.
-
-        Returns:
-            The problem.
-
-        Example:
-            >>> Problem.orthogonal(T=3, n=50, p=100).gaps[0].tolist()
-            [0.0, 2.0, 2.0]
-        """
-        return cls(gram=_norm_squared(norm) * np.eye(_number_of_tasks(T)), **settings)
-
-    @classmethod
-    def identical(cls, T: int, *, norm: float = 1.0, **settings: Any) -> Self:
-        """Return T tasks with the same ground truth (Figure 1 a, c).
-
-        Args:
-            T: Number of tasks.
-            norm: Length of the ground truth.
-            **settings: `n`, `p` and the other arguments of `Problem`.
-
-        Returns:
-            The problem.
-
-        Example:
-            >>> Problem.identical(T=3, n=50, p=100).gaps[0].tolist()
-            [0.0, 0.0, 0.0]
-        """
-        T = _number_of_tasks(T)
-        return cls(gram=np.full((T, T), _norm_squared(norm)), **settings)
-
-    @classmethod
-    def categories(cls, labels: str | Sequence[str], *, norm: float = 1.0, **settings: Any) -> Self:
-        """Return tasks of categories: equal labels share a ground truth, different ones are orthogonal.
-
-        Args:
-            labels: The category of each task, as a string of letters or a sequence of words.
-            norm: Length of every ground truth.
-            **settings: `n`, `p` and the other arguments of `Problem`.
-
-        Returns:
-            The problem, its tasks named by category and number unless `names` are given.
-
-        Raises:
-            ValueError: If there are no labels.
-
-        Example:
-            >>> Problem.categories("ABAB", n=50, p=100).names
-            ('A1', 'B1', 'A2', 'B2')
-        """
-        if len(labels) == 0:
-            raise ValueError("categories: no labels; give one per task, such as 'ABAB'")
-        kinds = np.array([str(label) for label in labels])
-        dot = "." if any(kind[-1:].isdigit() for kind in kinds) else ""  # the 11th "A" is not the first "A1"
-        names = [f"{kind}{dot}{np.count_nonzero(kinds[: i + 1] == kind)}" for i, kind in enumerate(kinds)]
-        same = kinds[:, None] == kinds[None, :]
-        settings.setdefault("names", names)
-        return cls(gram=_norm_squared(norm) * same, **settings)
-
-    @classmethod
-    def from_vectors(cls, vectors: npt.ArrayLike, *, initial: npt.ArrayLike | None = None, **settings: Any) -> Self:
-        """Return the problem of tasks with the given ground truths.
-
-        Args:
-            vectors: One ground truth per row (T, features).
-            initial: The initial model w_0 (features,); zero if None.
-            **settings: `n`, `p` and the other arguments of `Problem`.
-
-        Returns:
-            The problem.
-
-        Raises:
-            ValueError: If the shapes do not match.
-
-        Example:
-            >>> Problem.from_vectors([[3, 4], [0, 4]], initial=[0, 4], n=5, p=10).gram.tolist()
-            [[9.0, 0.0], [0.0, 0.0]]
-        """
-        W = check_array("vectors", vectors)
-        if W.ndim != 2 or 0 in W.shape:
-            raise ValueError(f"vectors have shape {W.shape}; give one row of features per task: (T, features)")
-        if initial is not None:
-            w0 = check_array("initial", initial)
-            if w0.shape != W.shape[1:]:
-                raise ValueError(
-                    f"initial has shape {w0.shape} but each task has {W.shape[1]} features; make them equal"
-                )
-            W = W - w0
-        square_entries("vectors", W)
-        # Differences before squares: near-identical tasks of great length keep their small distance.
-        gaps = np.array([np.sum((W - w) ** 2, axis=1) for w in W])
-        return cls(gram=W @ W.T, gaps=gaps, **settings)
-
-    @classmethod
-    def from_distances(cls, distances: npt.ArrayLike, norms: PerTask | None = None, **settings: Any) -> Self:
-        """Return the problem of tasks whose ground truths have the given distances.
-
-        Args:
-            distances: |w*_i - w*_j|, not squared (T, T).
-            norms: |w*_i - w_0|, the distance of each task from the initial model, one number or one per task. If None,
-                the initial model lies at the mean of the ground truths.
-            **settings: `n`, `p` and the other arguments of `Problem`.
-
-        Returns:
-            The problem.
-
-        Raises:
-            ValueError: If a distance is negative, the diagonal is not zero, or no vectors have these distances.
-
-        Example:
-            >>> Problem.from_distances([[0, 5], [5, 0]], norms=[3, 4], n=5, p=10).gram.tolist()
-            [[9.0, 0.0], [0.0, 16.0]]
-            >>> Problem.from_distances([[0, 2], [2, 0]], n=5, p=10).gram.tolist()
-            [[1.0, -1.0], [-1.0, 1.0]]
-        """
-        D = check_square("distances", distances)
-        if np.any(D < 0):
-            raise ValueError(f"distances must not be negative, but the smallest is {D.min():g}; give |w_i - w_j|")
-        if np.any(np.diag(D) != 0):
-            i = int(np.argmax(np.diag(D) != 0))
-            raise ValueError(
-                f"distances[{i}, {i}] = {D[i, i]:g}: a task is at distance 0 from itself; set the diagonal to 0"
-            )
-        squares = square_entries("distances", check_symmetric("distances", D))
-        if norms is None:
-            lengths = squares.mean(axis=1) - squares.mean() / 2
-        else:
-            lengths = square_entries("norms", check_non_negative("norms", broadcast_per_task("norms", norms, len(D))))
-        return cls(gram=(lengths[:, None] + lengths - squares) / 2, gaps=squares, **settings)
-
-    @classmethod
-    def from_gram(cls, gram: npt.ArrayLike, *, initial: npt.ArrayLike | None = None, **settings: Any) -> Self:
-        """Return the problem of tasks with the given inner products about zero, learned from an initial model.
-
-        Args:
-            gram: Inner products <w*_i, w*_j> (T, T).
-            initial: |w_0|^2, then <w_0, w*_1>, ..., <w_0, w*_T> (T+1,); None for an initial model of zero.
-            **settings: `n`, `p` and the other arguments of `Problem`.
-
-        Returns:
-            The problem.
-
-        Raises:
-            ValueError: If the shapes do not match, or no vectors have these inner products.
-
-        Example:
-            >>> Problem.from_gram([[1, 0], [0, 1]], initial=[1, 1, 0], n=5, p=10).gram.tolist()
-            [[0.0, 0.0], [0.0, 2.0]]
-        """
-        if initial is None:
-            return cls(gram=gram, **settings)
-        K = check_square("gram", gram)
-        row = check_array("initial", initial)
-        if row.shape != (len(K) + 1,):
-            raise ValueError(
-                f"initial has shape {row.shape}; for {len(K)} tasks give {len(K) + 1} numbers: "
-                "|w_0|^2, then <w_0, w*_i> for each task"
-            )
-        _positive_semidefinite(np.block([[row[:1, None], row[None, 1:]], [row[1:, None], K]]))
-        return cls(gram=K - row[1:, None] - row[None, 1:] + row[0], **settings)
 
     # ---------------------------------------------------------------- views
 
@@ -318,7 +147,7 @@ class Problem:
     @property
     def rank(self) -> int:
         """Dimension of the span of the ground truths."""
-        return _positive_semidefinite(self.gram)[1]
+        return semidefinite(self.gram)[1]
 
     def reordered(self, order: Sequence[int] | npt.NDArray[np.integer]) -> Self:
         """Return the same tasks learned in another order.
@@ -336,10 +165,15 @@ class Problem:
             >>> Problem.categories("AABB", n=50, p=100).reordered([0, 2, 1, 3]).names
             ('A1', 'B1', 'A2', 'B2')
         """
-        index = np.asarray(order)
+        index: npt.NDArray[Any]
+        try:
+            index = np.asarray(order)
+        except ValueError:  # lists of unequal length
+            index = np.empty(0)
         whole = index.dtype.kind in "iu" and index.ndim == 1
         if not whole or not np.array_equal(np.sort(index), np.arange(self.T)):
-            raise ValueError(f"order={list(order)}: give each of 0..{self.T - 1} exactly once")
+            shown = index.tolist() if whole else order
+            raise ValueError(f"order={reprlib.repr(shown)}: give each of 0..{self.T - 1} exactly once")
         return self._copy(
             gram=self.gram[np.ix_(index, index)],
             gaps=self.gaps[np.ix_(index, index)],
@@ -379,57 +213,19 @@ class Problem:
         return f"Problem(T={self.T}, n={_short(self.n)}, p={self.p}, sigma={_short(self.sigma)}{extra})"
 
 
-# -------------------------------------------------------------------- checks of Gram matrices and names
-
-MOST_TASKS = 20_000
-"""Largest T: the Gram matrix of more tasks does not fit into a few gigabytes."""
+# -------------------------------------------------------------------- checks and text
 
 
-def _number_of_tasks(T: int) -> int:
-    if (T := check_count("T", T)) > MOST_TASKS:
-        raise ValueError(f"T={T}: at most {MOST_TASKS:,} tasks; the Gram matrix of more does not fit into memory")
-    return T
-
-
-def _positive_semidefinite(gram: Array) -> tuple[Array, int]:
-    """Return the symmetrized matrix and its rank, if it is positive semidefinite."""
-    gram = check_symmetric("gram", gram)
-    eigenvalues = np.linalg.eigvalsh(gram)
-    tolerance = RELATIVE_TOLERANCE * max(float(np.abs(eigenvalues).max()), np.finfo(float).tiny)
-    if eigenvalues[0] < -tolerance:
-        raise ValueError(
-            f"no vectors have these inner products or distances: the Gram matrix has eigenvalue {eigenvalues[0]:.3g}, "
-            f"below -{tolerance:.3g} (1e-9 of the largest); check that distances are Euclidean and norms match them"
-        )
-    return gram, int(np.count_nonzero(eigenvalues > tolerance))
-
-
-def _gaps_of(gram: Array) -> Array:
-    lengths = np.diagonal(gram)
-    return np.maximum(lengths[:, None] + lengths - 2 * gram, 0.0)
-
-
-def _matching_gaps(gaps: npt.ArrayLike, gram: Array) -> Array:
-    array = check_symmetric("gaps", check_square("gaps", gaps))
-    expected = _gaps_of(gram)
-    if array.shape != gram.shape or np.abs(array - expected).max() > RELATIVE_TOLERANCE * np.abs(gram).max() * 4:
-        raise ValueError("gaps differ from gram: d_ij must be K_ii + K_jj - 2 K_ij; leave gaps out to have it computed")
-    return array
-
-
-def _norm_squared(norm: float) -> float:
-    return square_entries("norm", np.array(check_number("norm", norm))).item()
-
-
-def _distinct(names: Sequence[str], T: int) -> tuple[str, ...]:
-    result = tuple(str(name) for name in names)
+def _distinct(names: Iterable[str], T: int) -> tuple[str, ...]:
+    try:
+        result = tuple(str(name) for name in names)
+    except TypeError:
+        raise ValueError(f"names={reprlib.repr(names)}: give one name per task, a list of {T}") from None
     if len(result) != T:
         raise ValueError(f"{len(result)} names for {T} tasks; give one per task")
-    repeated = sorted({name for name in result if result.count(name) > 1})
-    if repeated:
-        raise ValueError(
-            f"names must differ, but {', '.join(map(repr, repeated))} occurs more than once; rename one of them"
-        )
+    if repeated := sorted(name for name, times in Counter(result).items() if times > 1):
+        shown = ", ".join(map(reprlib.repr, repeated[:5])) + ", ..." * (len(repeated) > 5)
+        raise ValueError(f"names must differ, but {shown} occurs more than once; rename one of them")
     return result
 
 

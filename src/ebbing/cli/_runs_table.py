@@ -6,15 +6,14 @@ import json
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
-from ebbing.cli._console import new_table, note
+from ebbing.cli._console import new_table, note, safe_text
 from ebbing.runs.inventory import Inventory, RunGroup
 
 SECTION = ("tasks", "architecture")
 """Settings that all rows of a section have in common."""
 
-HIDDEN = ("identity", "version")
+HIDDEN = ("identity", "version", "code")
 """Settings that are shown only where two rows would look the same without them."""
 
 Part = tuple[str, dict[str, str]]
@@ -28,14 +27,15 @@ def print_runs(inventory: Inventory, console: Console) -> None:
         return
     sections: dict[str, dict[str, list[RunGroup]]] = {}
     for group in inventory.groups:
-        common = {name: group.settings.get(name, {}) for name in SECTION}
+        common = {name: dict(group.settings.get(name, {})) for name in SECTION}
+        common["architecture"].pop("built", None)  # the initial network: another one for each seed
         rows = sections.setdefault(json.dumps(common, sort_keys=True), {})
         rows.setdefault(json.dumps(group.settings.get("method", {}), sort_keys=True), []).append(group)
     parts = [json.loads(common) for common in sections]
     titles = [", ".join(_cell(*_flat(part[name])) for name in SECTION) for part in parts]
     hidden = [" ".join(filter(None, (_hidden(part[name]) for name in SECTION))) for part in parts]
     for title, rows in zip(_distinguish(titles, hidden), sections.values(), strict=True):
-        console.print(Text(title, style="bold"))
+        console.print(safe_text(title, "bold"))
         _print_section([json.loads(method) for method in rows], list(rows.values()), console)
         console.print()
     note(f"{inventory.size / 1e6:.1f} MB in {inventory.folder}{_freed(inventory)}", console)
@@ -48,8 +48,8 @@ def _print_section(methods: list[dict[str, Any]], rows: list[list[RunGroup]], co
     cells = [_cell(kind, {name: v for name, v in values.items() if name not in shared}) for kind, values in parts]
     table = new_table("method", "seeds", "trained", left=(0, 1))
     for cell, groups in zip(_distinguish(cells, [_hidden(method) for method in methods]), rows, strict=True):
-        seeds = _ranges([group.settings["seed"] for group in groups if "seed" in group.settings])
-        table.add_row(Text(cell), seeds, str(sum(group.entries for group in groups)))
+        seeds = seed_ranges([group.settings["seed"] for group in groups if "seed" in group.settings])
+        table.add_row(safe_text(cell), seeds, str(sum(group.entries for group in groups)))
     console.print(table)
     if shared:
         note(_cell("all:", shared), console)
@@ -96,10 +96,10 @@ def _cell(kind: str, values: dict[str, str]) -> str:
     return " ".join([kind, *(f"{name}={value}" for name, value in values.items())])
 
 
-def _ranges(seeds: list[int]) -> str:
-    """Whole numbers, consecutive ones as a range.
+def seed_ranges(seeds: list[int]) -> str:
+    """Seeds in increasing order, consecutive ones as a range.
 
-    >>> _ranges([4, 0, 1, 2])
+    >>> seed_ranges([4, 0, 1, 2])
     '0-2, 4'
     """
     runs: list[list[int]] = []

@@ -16,7 +16,8 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="TARGET",
-            help="claims, fig1, tables, rules, fig2 or table1; all of these if left out. Also: sensitivity, ablations.",
+            help="claims, fig1, tables, rules, fig2 or table1; all of these if left out. Also: sensitivity, "
+            "ablations, frontier.",
             show_default=False,
         ),
     ] = None,
@@ -38,11 +39,14 @@ def reproduce(
         str | None, typer.Option(metavar="ADDRESS", help="Networks: train on the Dask cluster of this scheduler.")
     ] = None,
     device: Annotated[str, typer.Option(metavar="NAME", help="Networks: cpu, or cuda for a GPU.")] = "cpu",
-    stored: Annotated[
-        bool, typer.Option("--stored", help="table1, ablations: report what has been trained, and train nothing.")
-    ] = False,
     from_records: Annotated[
         bool, typer.Option("--from-records", help="Networks: make everything from the recorded runs in FOLDER/records.")
+    ] = False,
+    progress: Annotated[
+        bool,
+        typer.Option(
+            "--progress", help="Networks at paper scale: say what is recorded, begun and to come; train nothing."
+        ),
     ] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -55,16 +59,24 @@ def reproduce(
     from ebbing._progress import progress_bar, resumable
     from ebbing.cli._console import console, note
     from ebbing.cli._verdicts_table import print_verdicts
-    from ebbing.io.schema import reproduction_json, to_json
+    from ebbing.io.schema import progress_json, reproduction_json, to_json
     from ebbing.paper import reproduction
 
+    if progress:
+        from ebbing.cli._progress_table import print_progress
+
+        found = reproduction.progress(targets or [], out, seeds)
+        if as_json:
+            print(to_json("progress", progress_json(out, found)))
+        else:
+            print_progress(found, console())
+        return
     options = reproduction.Options(
         scale,  # type: ignore[arg-type]  (checked there)
         seeds,
         workers,
         cluster,
         device,
-        stored,
         from_records,
     )
     with resumable():

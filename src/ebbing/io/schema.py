@@ -90,18 +90,19 @@ def expectation_json(e: Expectation) -> dict[str, Any]:
         e: The expectation.
 
     Returns:
-        The fields; forgetting is None for a single task.
+        The fields; forgetting is None for a single task, standard deviations of many tasks unless they were computed.
     """
     several = e.problem.T > 1
+    forgetting_std = e.forgetting_std if several and e.has_std else None
     return {
         "problem": problem_json(e.problem),
-        "forgetting": {"mean": e.forgetting, "std": e.forgetting_std} if several else None,
-        "generalization": {"mean": e.generalization, "std": e.generalization_std},
+        "forgetting": {"mean": e.forgetting, "std": forgetting_std} if several else None,
+        "generalization": {"mean": e.generalization, "std": e.generalization_std if e.has_std else None},
         "terms": vars(e.terms),
         "forgetting_curve": e.forgetting_curve if several else [],
         "forward_transfer": vars(forward_transfer(e.problem)),
         "errors": e.errors,
-        "errors_std": e.errors_std,
+        "errors_std": e.errors_std if e.has_std else None,
     }
 
 
@@ -121,7 +122,7 @@ def simulation_json(simulation: SimulatedMetrics, seed: int) -> dict[str, Any]:
         estimate = MeanEstimate.of(getattr(simulation, name))
         content: dict[str, Any] = vars(estimate) | {"theory": None, "theory_std": None, "z": None}
         if expectation is not None:
-            mean, std = getattr(expectation, name), getattr(expectation, f"{name}_std")
+            mean, std = getattr(expectation, name), getattr(expectation, f"{name}_std") if expectation.has_std else None
             content |= {"theory": mean, "theory_std": std, "z": estimate.z_score(mean)}
         return content
 
@@ -218,7 +219,7 @@ def train_json(run: StreamRun, experiment: Experiment) -> dict[str, Any]:
     """
     several = len(run.tasks) > 1
     return {
-        "settings": experiment.describe(),
+        "settings": experiment.describe(run.seed),
         "seed": run.seed,
         "tasks": list(run.tasks),
         "accuracies": run.accuracies,
@@ -260,6 +261,19 @@ def data_json(folder: Path, files: Sequence[CachedFile]) -> dict[str, Any]:
             for file in files
         ],
     }
+
+
+def progress_json(folder: Path, runs: Sequence[object]) -> dict[str, Any]:
+    """Return the content of `ebbing reproduce --progress --json`.
+
+    Args:
+        folder: The folder of the reproduction.
+        runs: One `ebbing.paper` progress per planned run.
+
+    Returns:
+        The fields, one object for each run.
+    """
+    return {"folder": str(folder), "runs": [vars(run) for run in runs]}
 
 
 def reproduction_json(folder: Path, verdicts: Sequence[object]) -> dict[str, Any]:

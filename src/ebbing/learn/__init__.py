@@ -4,17 +4,20 @@
 * Tasks (`ebbing.learn.tasks`): `DigitTasks`, `CustomTasks` and the streams `PermutedMnist`, `RotatedMnist`,
   `SplitMnist`, `SplitCifar100`.
 * Architectures (`ebbing.learn.networks`): `FiveLayers`, `MLP`, `SmallAlexNet`.
-* Methods (`ebbing.learn.methods`): `Sgd`, `FineTuning`, `Copies`, `Gpm`, `Trgp`, `TrgpPlus`, `TrgpFree`; their settings
-  `Schedule` and `Threshold`; and what they train, a `Learner` (with gradient projection, a `ProjectionLearner`).
+* Methods (`ebbing.learn.methods`): `Sgd`, `FineTuning`, `Copies`, `LowRank`, `Gpm`, `Trgp`, `TrgpPlus`, `TrgpFree`;
+  their settings `Schedule` and `Threshold`; and what they train, a `Learner` (with gradient projection, a
+  `ProjectionLearner`). New methods build on `ProjectionMethod` (with its `BasisUpdate`) or on `UnprotectedMethod`.
 * Sequences: `prefix_tree` lists the networks to train, `train_node` trains one, `error_matrix` collects the errors;
   `train_reference` trains one sequence from beginning to end. `ebbing.runs` trains many and stores the results.
 """
 
 from ebbing.learn.experiment import Architecture, Experiment, Learner, Method
-from ebbing.learn.methods import Copies, FineTuning, Gpm, Sgd, Trgp, TrgpFree, TrgpPlus
+from ebbing.learn.methods import Copies, FineTuning, Gpm, LowRank, Sgd, Trgp, TrgpFree, TrgpPlus, UnprotectedMethod
 from ebbing.learn.networks import MLP, FiveLayers, SmallAlexNet
 from ebbing.learn.presets import preset
 from ebbing.learn.projection.learner import ProjectionLearner
+from ebbing.learn.projection.method import ProjectionMethod
+from ebbing.learn.projection.subspaces import BasisUpdate
 from ebbing.learn.projection.threshold import Threshold
 from ebbing.learn.sequences import Node, NodeResult, error_matrix, prefix_tree, train_node, train_reference
 from ebbing.learn.tasks import (
@@ -37,6 +40,7 @@ __all__ = [
     "MLP",
     "STREAMS",
     "Architecture",
+    "BasisUpdate",
     "Copies",
     "CustomTasks",
     "DigitTasks",
@@ -45,12 +49,14 @@ __all__ = [
     "FiveLayers",
     "Gpm",
     "Learner",
+    "LowRank",
     "Method",
     "Node",
     "NodeResult",
     "Occurrence",
     "PermutedMnist",
     "ProjectionLearner",
+    "ProjectionMethod",
     "RotatedMnist",
     "Schedule",
     "Sgd",
@@ -64,6 +70,7 @@ __all__ = [
     "Trgp",
     "TrgpFree",
     "TrgpPlus",
+    "UnprotectedMethod",
     "error_matrix",
     "occurrences",
     "prefix_tree",

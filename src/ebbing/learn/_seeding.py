@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import threading
 from collections.abc import Callable
 from typing import TypeVar
@@ -45,3 +46,20 @@ def hash_to_int(text: str) -> int:
         True
     """
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+
+
+def derive_seed(seed: int, *words: str) -> int:
+    """Hash a seed and some strings to a seed of 56 bits.
+
+    Args:
+        seed: A seed.
+        *words: What the derived seed is for.
+
+    Returns:
+        The first seven bytes of a SHA-256 as an unsigned integer.
+
+    Example:
+        >>> derive_seed(0, "initial network") != derive_seed(1, "initial network")
+        True
+    """
+    return int.from_bytes(hashlib.sha256(json.dumps([seed, *words]).encode()).digest()[:7], "big")

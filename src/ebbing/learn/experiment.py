@@ -11,6 +11,8 @@ from typing import Any, ClassVar, Protocol
 import torch
 from torch import Tensor, nn
 
+from ebbing.learn._code_digest import code_digest, network_digest
+from ebbing.learn._seeding import derive_seed
 from ebbing.learn._stored_names import stored_kind, stored_settings
 from ebbing.learn.methods import Sgd
 from ebbing.learn.networks.five_layers import FiveLayers
@@ -119,17 +121,50 @@ class Experiment:
     architecture: Architecture = field(default_factory=FiveLayers)
     method: Method = field(default_factory=Sgd)
 
-    def describe(self) -> dict[str, Any]:
+    def describe(self, seed: int = 0) -> dict[str, Any]:
         """Return all settings by their stored names, as they enter the key of results.
 
+        Args:
+            seed: The seed of the results. It matters only to an architecture of your own, whose initial network for
+                this seed enters the settings.
+
         Returns:
-            The settings of "tasks", "architecture" and "method", each with its "kind".
+            The settings of "tasks", "architecture" and "method", each with its "kind". Those of classes outside ebbing
+            have a digest of their "code", and the architecture one of the network as "built": edit them, and the key
+            of results changes.
         """
         parts = {"tasks": self.tasks, "architecture": self.architecture, "method": self.method}
         described = {name: {"kind": stored_kind(part)} | _settings(name, part) for name, part in parts.items()}
+        for name, part in parts.items():
+            if (code := code_digest(part)) is not None:
+                described[name]["code"] = code
+        if "code" in described["architecture"]:
+            described["architecture"]["built"] = self._built(seed)
         described["tasks"]["identity"] = self.tasks.fingerprint
         described["method"]["version"] = self.method.version
         return described
+
+    def initial_network(self, seed: int) -> nn.Module:
+        """Build the network with which training starts.
+
+        Args:
+            seed: The seed of the results.
+
+        Returns:
+            A new network.
+        """
+        return self.architecture.build(derive_seed(seed, "initial network"))
+
+    def _built(self, seed: int) -> str:
+        """Return the digest of the initial network, after checking that it depends on the seed alone."""
+        with torch.random.fork_rng(devices=[]):
+            built, again = (network_digest(self.initial_network(seed)) for _ in range(2))
+        if built != again:
+            raise ValueError(
+                f"architecture={reprlib.repr(self.architecture)}: build(seed) gave two different networks for the same "
+                "seed, so results could not be repeated; call torch.manual_seed(seed) first in build()"
+            )
+        return built
 
     def check(self, tasks: Iterable[str]) -> None:
         """Raise an error for unknown tasks before anything is trained, if `self.tasks` has a method `check`.

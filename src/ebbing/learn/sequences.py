@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from ebbing._validate import Array, check_seed
+from ebbing.learn._seeding import derive_seed
 from ebbing.learn.experiment import Experiment, Learner
 from ebbing.learn.tasks.base import Occurrence, TaskData, Tasks, occurrences
 from ebbing.learn.training._machine import retain_heap, single_thread
@@ -55,7 +57,7 @@ class Node:
         """Return the key of this node's result: a hash of everything that determines the weights.
 
         Args:
-            settings: The settings of the experiment, as `Experiment.describe` returns them.
+            settings: The settings of the experiment for this seed, as `Experiment.describe` returns them.
 
         Returns:
             The SHA-256 of settings, seed and path, as 64 hexadecimal digits.
@@ -72,11 +74,13 @@ class NodeResult:
         errors: Test error of every occurrence in `Node.test_occurrences`, by its name "task#index".
         training_error: Error on the training data of the last task; None for the initial network.
         weights: The learner's state in the safetensors format.
+        seconds: How long training and testing took, which does not belong to the result.
     """
 
     errors: dict[str, float]
     training_error: float | None
     weights: bytes
+    seconds: float = field(default=0.0, compare=False)
 
 
 def prefix_tree(sequences: Sequence[Sequence[str]], seed: int) -> list[Node]:
@@ -133,6 +137,7 @@ def train_node(
         Test errors, training error and weights.
     """
     retain_heap()
+    began = time.monotonic()
     with single_thread():
         learner = _start_learner(experiment, node.seed, device)
         if parent_weights is not None:
@@ -146,7 +151,7 @@ def train_node(
         for occurrence in node.test_occurrences:
             inputs, labels = _load_test(experiment.tasks, occurrence, node.seed)
             errors[str(occurrence)] = _error(learner, occurrence, inputs.to(device), labels.to(device))
-        return NodeResult(errors, training_error, save(learner.state()))
+        return NodeResult(errors, training_error, save(learner.state()), time.monotonic() - began)
 
 
 def train_reference(experiment: Experiment, sequence: Sequence[str], seed: int) -> tuple[Array, list[float]]:
@@ -210,7 +215,7 @@ def error_matrix(sequence: Sequence[str], errors: dict[tuple[Occurrence, ...], d
 
 
 def _start_learner(experiment: Experiment, seed: int, device: str = "cpu") -> Learner:
-    network = experiment.architecture.build(_derive_seed(seed, "initial network")).to(device)
+    network = experiment.initial_network(seed).to(device)
     start = getattr(experiment.method, "start", None)
     return _PlainLearner(network, experiment.method) if start is None else start(network)
 
@@ -224,7 +229,7 @@ def _learn(
     checkpoint: Checkpoint | None = None,
     progress: ProgressCallback | None = None,
 ) -> None:
-    number = _derive_seed(seed, *map(str, path))
+    number = derive_seed(seed, *map(str, path))
     generator = torch.Generator().manual_seed(number)
     with torch.random.fork_rng(devices=[]):  # dropout uses the global generator
         torch.manual_seed(number)
@@ -277,8 +282,3 @@ class _PlainLearner:
 
     def restore(self, state: dict[str, Tensor]) -> None:
         self.network.load_state_dict(state)
-
-
-def _derive_seed(seed: int, *words: str) -> int:
-    """Hash a seed and some strings to a seed of 56 bits."""
-    return int.from_bytes(hashlib.sha256(json.dumps([seed, *words]).encode()).digest()[:7], "big")

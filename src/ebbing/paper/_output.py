@@ -28,6 +28,7 @@ class Verdict:
         procedure: What was run to check it: "3 seeds, 600 epochs".
         result: The numbers that came out.
         holds: Whether the claim holds; None if the result does not decide.
+        bounds: Where it does not, the effects that it leaves possible, in words: "between -0.05 and +0.45".
 
     Example:
         >>> Verdict("forgetting vanishes as p grows", "Section 4.1", "p up to 10^12", "at most 1e-10", True).label
@@ -39,11 +40,12 @@ class Verdict:
     procedure: str
     result: str
     holds: bool | None
+    bounds: str = ""
 
     @property
     def label(self) -> str:
-        """The verdict in words: "holds", "does not hold" or "undecided"."""
-        return {True: "holds", False: "does not hold", None: "undecided"}[self.holds]
+        """The verdict in words: "holds", "does not hold", or else the bounds or "undecided"."""
+        return {True: "holds", False: "does not hold", None: self.bounds or "undecided"}[self.holds]
 
 
 def provenance(config: Any, seconds: float, *packages: str) -> dict[str, Any]:
@@ -57,15 +59,32 @@ def provenance(config: Any, seconds: float, *packages: str) -> dict[str, Any]:
     Returns:
         The entries commit, config, seconds, when, versions, machine and command.
     """
-    made = software_versions("numpy", *packages)
+    made = origin(*packages)
     return {
         "commit": made.pop("commit"),
         "config": asdict(config),
         "seconds": round(seconds, 3),
+        "when": made.pop("when"),
+        **made,
+        "command": " ".join(["ebbing", *sys.argv[1:]]),
+    }
+
+
+def origin(*packages: str) -> dict[str, Any]:
+    """Return with what something is made now: code, versions, machine and time.
+
+    Args:
+        *packages: Packages besides NumPy whose versions are recorded.
+
+    Returns:
+        The entries commit, when, versions and machine.
+    """
+    made = software_versions("numpy", *packages)
+    return {
+        "commit": made.pop("commit"),
         "when": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": made,
         "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
-        "command": " ".join(["ebbing", *sys.argv[1:]]),
     }
 
 

@@ -1,11 +1,8 @@
-"""Statistics of differences between runs with equal seeds: how large they are, and whether noise explains them.
-
-Every verdict on networks follows one standard. A claim holds if a test rejects "no difference" at the 5% level, it does
-not hold if the test rejects in the other direction, and otherwise it is undecided. A single seed decides nothing.
-"""
+"""Statistics of differences between runs with equal seeds: how large they are, and whether noise explains them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,9 +64,19 @@ class PairedDifferences:
         return float(2 * stats.t.sf(abs(self.mean) / self.standard_error, len(self.differences) - 1))
 
     @property
-    def is_positive(self) -> bool | None:
-        """Whether the mean is significantly positive (True) or negative (False); None if it is neither."""
-        return None if self.p_value >= SIGNIFICANCE_LEVEL else self.mean > 0
+    def interval(self) -> tuple[float, float] | None:
+        """The 95% confidence interval of the mean; None where the spread is unknown, as for `p_value`.
+
+        Example:
+            >>> [round(end, 3) for end in PairedDifferences((0.1, 0.3, 0.2)).interval]
+            [-0.048, 0.448]
+        """
+        from scipy import stats
+
+        if len(self.differences) < 2 or self.standard_error <= ROUNDING_ERROR:
+            return None
+        half = float(stats.t.isf(SIGNIFICANCE_LEVEL / 2, len(self.differences) - 1)) * self.standard_error
+        return self.mean - half, self.mean + half
 
     @property
     def significance(self) -> str:
@@ -81,40 +88,81 @@ class PairedDifferences:
         return f"{p}, positive in {wins} of {len(self.differences)} seeds"
 
     def to_text(self, decimals: int = 2) -> str:
-        """Return the mean difference, its standard error and its significance in words.
+        """Return the mean difference, its standard error, its 95% interval and its significance in words.
 
         Args:
             decimals: Digits after the decimal point.
 
         Returns:
-            The text; without a standard error for a single seed.
+            The text; the mean alone for a single seed.
 
         Example:
             >>> PairedDifferences((0.1, 0.3, 0.2)).to_text()
-            '+0.20 ± 0.06 (p = 0.074, positive in 3 of 3 seeds)'
+            '+0.20 ± 0.06 [-0.05, +0.45] (p = 0.074, positive in 3 of 3 seeds)'
         """
         error = f" ± {self.standard_error:.{decimals}f}" if len(self.differences) > 1 else ""
-        return f"{self.mean:+.{decimals}f}{error} ({self.significance})"
+        interval = "" if self.interval is None else f" [{format_interval(self.interval, decimals, ', ')}]"
+        return f"{self.mean:+.{decimals}f}{error}{interval} ({self.significance})"
 
 
-def trend_test(values: Array) -> tuple[float, bool | None]:
-    """Test whether values rise from place to place, by Page's trend test.
+def format_interval(interval: tuple[float, float], decimals: int, between: str) -> str:
+    """Return the ends of an interval with their signs.
+
+    Args:
+        interval: Both ends.
+        decimals: Digits after the decimal point.
+        between: What stands between the ends.
+
+    Returns:
+        The text.
+
+    Example:
+        >>> format_interval((-0.05, 0.45), 2, " to ")
+        '-0.05 to +0.45'
+    """
+    return between.join(f"{end:+.{decimals}f}" for end in interval)
+
+
+def slopes(values: Array, places: Array | None = None) -> PairedDifferences:
+    """Return for each seed by how much its values rise from place to place: the slope of the least-squares line.
 
     Args:
         values: Measurements (seeds, places).
+        places: Where they were taken; 0, 1, 2 and so on if left out.
 
     Returns:
-        The p-value of "no rise"; and True if the values rise significantly, False if they fall significantly, None if
-        neither or if there is a single seed.
+        One slope for each seed.
 
     Example:
-        >>> rising = np.array([[1.0, 2.0, 3.0, 4.0], [1.0, 2.0, 4.0, 3.0], [0.0, 1.0, 2.0, 5.0]])
-        >>> [trend_test(values)[1] for values in (rising, -rising, rising[:1])]
-        [True, False, None]
+        >>> slopes(np.array([[1.0, 2.0, 3.0], [0.0, 0.0, 1.0]])).differences
+        (1.0, 0.5)
     """
-    from scipy.stats import page_trend_test
+    x = np.arange(values.shape[1]) if places is None else places
+    centered = x - x.mean()
+    return PairedDifferences(tuple((values @ centered / (centered @ centered)).round(12).tolist()))
 
-    if len(values) < 2:
-        return 1.0, None
-    rising, falling = (float(page_trend_test(sign * values).pvalue) for sign in (1, -1))
-    return rising, True if rising < SIGNIFICANCE_LEVEL else False if falling < SIGNIFICANCE_LEVEL else None
+
+def best_others_minus_best(values: Array, claimed: Sequence[int]) -> PairedDifferences:
+    """Return for each seed how much smaller the value at the best claimed place is than at the best other place.
+
+    Which places are best is decided by the means over all *other* seeds: chosen and judged by the same seed, the
+    best of many noisy places would look better than it is. A single seed judges its own choice.
+
+    Args:
+        values: Measurements (seeds, places).
+        claimed: The places of which one is claimed to have the smallest value.
+
+    Returns:
+        One difference for each seed, positive where the claim is right.
+
+    Example:
+        >>> best_others_minus_best(np.array([[0.1, 0.5, 0.3], [0.3, 0.5, 0.4]]), claimed=[0]).differences
+        (0.2, 0.1)
+    """
+    others = [place for place in range(values.shape[1]) if place not in claimed]
+    found = []
+    for seed, row in enumerate(values):
+        mean = np.delete(values, seed, axis=0).mean(axis=0) if len(values) > 1 else row
+        best, best_other = (min(places, key=lambda place: mean[place]) for places in (claimed, others))
+        found.append(round(float(row[best_other] - row[best]), 12))
+    return PairedDifferences(tuple(found))

@@ -81,7 +81,7 @@ class Config:
         method: How each task is trained.
     """
 
-    seeds: int = 3
+    seeds: int = 12
     tasks: DigitTasks = field(default_factory=DigitTasks)
     architecture: FiveLayers = field(default_factory=FiveLayers)
     method: Sgd = field(default_factory=Sgd)
@@ -113,12 +113,17 @@ class Result:
         matrices: The error matrices (seeds, T+1, T) of each sequence.
         fits: The squared training error (seeds, T) of each task right after it was learned, for each sequence.
         provenance: Code, settings, versions and machine.
+        seeds: The seeds, in the order of the matrices; empty for 0, 1, 2 and so on.
     """
 
     config: Config
     matrices: dict[tuple[str, ...], Array]
     fits: dict[tuple[str, ...], Array]
     provenance: dict[str, Any] = field(repr=False)
+    seeds: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seeds", self.seeds or tuple(range(self.config.seeds)))
 
     def forgetting(self, panel: Panel, setup: str) -> Array:
         """Return the forgetting F_T of every sequence of a setup.
@@ -136,9 +141,9 @@ class Result:
     def unfitted_tasks(self) -> list[tuple[tuple[str, ...], int, int, float]]:
         """The tasks that were not fitted: sequence, seed, place and training error. The theory does not cover them."""
         return [
-            (sequence, int(seed), int(place), float(fits[seed, place]))
+            (sequence, self.seeds[k], int(place), float(fits[k, place]))
             for sequence, fits in self.fits.items()
-            for seed, place in np.argwhere(~(fits <= FIT_THRESHOLD))  # NaN: training diverged
+            for k, place in np.argwhere(~(fits <= FIT_THRESHOLD))  # NaN: training diverged
         ]
 
     def generalization(self, panel: Panel, setup: str) -> Array:
@@ -197,9 +202,9 @@ def save(result: Result, folder: Path) -> None:
         for setup, members in setups.items():
             F, G = result.forgetting(panel, setup), result.generalization(panel, setup)
             rows += [
-                (panel, setup, x, " ".join(sequence), seed, F[seed, x], G[seed, x])
+                (panel, setup, x, " ".join(sequence), seed, F[k, x], G[k, x])
                 for x, sequence in enumerate(members)
-                for seed in range(result.config.seeds)
+                for k, seed in enumerate(result.seeds)
             ]
     header = ("panel", "setup", "x", "sequence", "seed", "forgetting", "generalization_error")
     write_csv(folder / "fig2.csv", header, rows)

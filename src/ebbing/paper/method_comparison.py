@@ -17,8 +17,7 @@ import numpy as np
 
 from ebbing import metrics
 from ebbing._validate import Array, check_count
-from ebbing.data import DataError
-from ebbing.learn import Experiment
+from ebbing.learn import MLP, Experiment
 from ebbing.learn.presets import AnyStream, MethodName, preset
 from ebbing.paper._output import provenance
 from ebbing.paper._statistics import PairedDifferences, standard_error
@@ -35,12 +34,16 @@ class MethodVariant:
         method: The name of the method, as in `ebbing.learn.preset`.
         as_published: Whether the method departs from its description like the authors' code.
         changes: The settings of the method that differ from the preset, by name.
+        width: The width of the network's hidden layers, as a multiple of the preset's.
+        seeds: The number of seeds, if it is not that of the protocol.
     """
 
     name: str
     method: MethodName
     as_published: bool = False
     changes: Mapping[str, Any] = field(default_factory=dict)
+    width: float = 1.0
+    seeds: int | None = None
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ class Protocol:
         stream: The stream of tasks.
         variants: The methods that are compared.
         pairs: Names of variants to compare over the same seeds: is the first better than the second?
-        seeds: The number of seeds.
+        seeds: The number of seeds of every variant that does not have its own.
         first_seed: The first seed.
         epochs: The number of epochs per task; None as published.
         early_stopping: Whether training may stop early, as published for CIFAR-100.
@@ -84,6 +87,18 @@ class Protocol:
         """The names of the variants."""
         return tuple(variant.name for variant in self.variants)
 
+    def seed_numbers(self, name: str) -> tuple[int, ...]:
+        """Return the seeds with which a variant is trained.
+
+        Args:
+            name: The name of the variant.
+
+        Returns:
+            The seeds, in a row from the first one on.
+        """
+        count = self.variants[self.names.index(name)].seeds or self.seeds
+        return tuple(range(self.first_seed, self.first_seed + count))
+
     def experiment(self, name: str) -> Experiment:
         """Return the experiment that a variant trains.
 
@@ -98,7 +113,17 @@ class Protocol:
         method: Any = replace(made.method, **variant.changes)  # type: ignore[type-var]
         if not self.early_stopping:
             method = replace(method, schedule=replace(method.schedule, patience=None))
-        return replace(made, method=method)
+        return replace(made, method=method, architecture=_with_width(made.architecture, variant.width))
+
+
+def _with_width(architecture: Any, width: float) -> Any:
+    """Return an architecture of a preset with other widths of its hidden layers."""
+    if width == 1:
+        return architecture
+    if isinstance(architecture, MLP):
+        first, *hidden, last = architecture.widths
+        return replace(architecture, widths=(first, *(round(width * units) for units in hidden), last))
+    return replace(architecture, width=width)
 
 
 @dataclass(frozen=True)
@@ -126,7 +151,11 @@ class Study:
         """
         if seeds is None:
             return self
-        return replace(self, protocols=tuple(replace(protocol, seeds=seeds) for protocol in self.protocols))
+        protocols = []
+        for protocol in self.protocols:
+            variants = tuple(replace(variant, seeds=None) for variant in protocol.variants)
+            protocols.append(replace(protocol, seeds=seeds, variants=variants))
+        return replace(self, protocols=tuple(protocols))
 
 
 @dataclass(frozen=True)
@@ -243,7 +272,6 @@ def run(
     *,
     resources: Resources = LOCAL,
     progress: Callable[[float], None] | None = None,
-    stored_only: bool = False,
 ) -> Result:
     """Train the runs that the store does not have yet, and collect all runs.
 
@@ -252,16 +280,14 @@ def run(
         store: Where trained networks and their accuracies are kept.
         resources: Where to train.
         progress: Called with the finished share of the work, from 0 to 1.
-        stored_only: Whether to collect what the store has and train nothing. Results are found by their data; protocols
-            whose data are missing then have no runs. Otherwise missing data raise a `DataError` before any training.
 
     Returns:
-        The runs of the study.
+        The runs of the study. Missing data raise a `DataError` before any training.
     """
     began = time.monotonic()
-    wanted = [
-        (protocol, name) for protocol in study.protocols if _has_data(protocol, stored_only) for name in protocol.names
-    ]
+    for protocol in study.protocols:
+        _ = protocol.stream.fingerprint  # raises a DataError
+    wanted = [(protocol, name) for protocol in study.protocols for name in protocol.names]
     runs: dict[tuple[str, str], list[StreamRun]] = {(p.name, name): [] for p in study.protocols for name in p.names}
     for i, (protocol, name) in enumerate(wanted):
 
@@ -272,26 +298,16 @@ def run(
         runs[protocol.name, name] = train_streams(
             protocol.experiment(name),
             protocol.stream.names,
-            range(protocol.first_seed, protocol.first_seed + protocol.seeds),
+            protocol.seed_numbers(name),
             store,
             resources=resources,
             progress=report,
-            stored_only=stored_only,
         )
     everything = [run for found in runs.values() for run in found]
     trained = sum(run.num_trained for run in everything)
     found = sum(max(run.num_learned, 0) for run in everything) - trained
     record = provenance(study, time.monotonic() - began, "torch") | {"tasks": {"trained": trained, "found": found}}
     return Result(study, runs, record)
-
-
-def _has_data(protocol: Protocol, stored_only: bool) -> bool:
-    try:
-        return bool(protocol.stream.fingerprint)
-    except DataError:
-        if not stored_only:
-            raise
-        return False
 
 
 def format_mean(values: Sequence[float] | Array) -> str:

@@ -18,38 +18,36 @@ def fig2_result(records: Sequence[Record]) -> fig2.Result:
     """Return the result of Figure 2 from its records.
 
     Args:
-        records: One record for each seed, from seed 0 on.
+        records: One record for each seed, at least one.
 
     Returns:
         The error matrices of all sequences and seeds.
     """
     ordered = _by_seed(records, "fig2")
     matrices, fits = (_stack(ordered, key) for key in ("matrices", "training_errors"))
-    return fig2.Result(fig2.Config(seeds=len(ordered)), matrices, fits, _provenance(ordered))
+    seeds = tuple(record.seed for record in ordered)
+    return fig2.Result(fig2.Config(seeds=len(ordered)), matrices, fits, _provenance(ordered), seeds)
 
 
 def sensitivity_result(records: Sequence[Record]) -> sensitivity.Result:
     """Return the result of the sensitivity study from its records.
 
     Args:
-        records: For each variant, one record for each seed, from seed 0 on; as many for every variant.
+        records: For each variant, one record for each seed, at least one.
 
     Returns:
         The error matrices of all variants, sequences and seeds.
-
-    Raises:
-        RecordError: If a variant has no records, or fewer than another.
     """
-    variants = {name: [record for record in records if record.name == name] for name in sensitivity.Config().variants}
-    ordered = {name: _by_seed(found, f"sensitivity, {name}") for name, found in variants.items()}
-    counts = {len(found) for found in ordered.values()}
-    if len(counts) != 1:
-        raise RecordError(f"sensitivity: the variants have {sorted(counts)} seeds; record as many for each")
+    config = sensitivity.Config()
+    ordered = {
+        name: _by_seed([record for record in records if record.name == name], f"sensitivity, {name}")
+        for name in config.variants
+    }
     matrices, fits = (
         {name: _stack(found, key) for name, found in ordered.items()} for key in ("matrices", "training_errors")
     )
-    config = sensitivity.Config(seeds=counts.pop())
-    return sensitivity.Result(config, matrices, fits, _provenance(list(records)))
+    seeds = {name: tuple(record.seed for record in found) for name, found in ordered.items()}
+    return sensitivity.Result(config, matrices, fits, _provenance(list(records)), seeds)
 
 
 def comparison_result(study: Study, records: Sequence[Record]) -> ComparisonResult:
@@ -82,11 +80,9 @@ def _stream_run(record: Record, tasks: Sequence[str]) -> StreamRun:
 
 
 def _by_seed(records: Sequence[Record], what: str) -> list[Record]:
-    ordered = sorted(records, key=lambda record: record.seed)
-    if not ordered or [record.seed for record in ordered] != list(range(len(ordered))):
-        seeds = ", ".join(str(record.seed) for record in ordered) or "none"
-        raise RecordError(f"{what}: recorded seeds are {seeds}; all from 0 on are needed, and at least one")
-    return ordered
+    if not records:
+        raise RecordError(f"{what}: no seed is recorded, and at least one is needed")
+    return sorted(records, key=lambda record: record.seed)
 
 
 def _stack(ordered: Sequence[Record], key: str) -> dict[tuple[str, ...], Any]:

@@ -14,6 +14,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,12 +35,14 @@ class Record:
     """One finished run.
 
     Attributes:
-        target: What it belongs to, a target of `ebbing reproduce`: "fig2", "sensitivity" or "streams".
+        target: What it belongs to, a target of `ebbing reproduce`: "fig2", "sensitivity", "table1", "ablations" or
+            "frontier".
         name: Which run of the target, such as "pmnist / TRGP+"; with the seed it identifies the run.
         seed: The seed of the run.
         settings: All settings that determine the result.
         result: What came out: matrices and numbers by name, as JSON can hold them.
-        provenance: How it was made: commit, versions, machine, seconds. Of a run imported from an earlier report
+        provenance: How it was made: commit, versions, machine, when, the seconds of training on one thread, and how
+            many networks were trained now or found in the store. Of a run imported from an earlier report
             only the report is known: `commit` is None, and `reported` says how the report was written.
     """
 
@@ -118,7 +123,8 @@ def read_records(folder: str | Path, target: str) -> list[Record]:
 def add_records(folder: str | Path, new: list[Record]) -> int:
     """Add records to those of their targets.
 
-    Records that are there stay; one that comes again with the same settings and result is left as it is.
+    Records that are there stay; one that comes again with the same settings and result is left as it is. Several
+    processes may add records at the same time.
 
     Args:
         folder: The folder of a reproduction, such as `reproduced`.
@@ -131,6 +137,11 @@ def add_records(folder: str | Path, new: list[Record]) -> int:
         RecordError: If a record contradicts one that is there: the same name and seed, but other settings or results.
             Nothing is written then.
     """
+    with _locked(Path(folder) / FOLDER):
+        return _add(folder, new)
+
+
+def _add(folder: str | Path, new: list[Record]) -> int:
     added = 0
     files: dict[Path, str] = {}
     for target in dict.fromkeys(record.target for record in new):
@@ -148,15 +159,71 @@ def add_records(folder: str | Path, new: list[Record]) -> int:
     return added
 
 
+def check_settings(there: Record, settings: dict[str, Any]) -> None:
+    """Check that a recorded run had the settings with which it would be run now.
+
+    Args:
+        there: The record.
+        settings: The settings of the run, as JSON can hold them.
+
+    Raises:
+        RecordError: If they differ.
+    """
+    if _canonical(there.settings) != _canonical(settings):
+        raise RecordError(
+            f"record {there.name!r}, seed {there.seed}: recorded with other settings ({_origin(there)}): "
+            f"{_difference(there.settings, settings)}; a record is never replaced: restore the settings, or give the "
+            "new run another name"
+        )
+
+
 def _check_agreement(there: Record, new: Record) -> None:
-    for what in ("settings", "result"):
-        old, come = (json.dumps(getattr(record, what), sort_keys=True) for record in (there, new))
-        if old != come:
-            raise RecordError(
-                f"record {new.name!r}, seed {new.seed}: a run with other {what} is recorded already "
-                f"({there.provenance.get('when', 'undated')}); the same run must give the same record: "
-                "find out what changed before you record it under another name"
-            )
+    check_settings(there, new.settings)
+    if _canonical(there.result) != _canonical(new.result):
+        raise RecordError(
+            f"record {new.name!r}, seed {new.seed}: two runs with the same settings gave different results, one with "
+            f"{_origin(there)}, recorded already, and one with {_origin(new)}; the same run must give the same record: "
+            "find out what changed before you record it under another name"
+        )
+
+
+def _origin(record: Record) -> str:
+    """With what a record was made, in words."""
+    made = record.provenance.get("reported", record.provenance)
+    versions = made.get("versions", {})
+    words = [f"commit {str(made['commit'])[:12]}" if made.get("commit") else "an unknown commit"]
+    words += [f"{name} {versions[name]}" for name in ("python", "torch") if name in versions]
+    return ", ".join([*words, *([made["when"]] if "when" in made else [])])
+
+
+def _difference(old: Any, new: Any, name: str = "") -> str:
+    """The first setting that differs, with both values."""
+    if isinstance(old, dict) and isinstance(new, dict):
+        for key in {**old, **new}:
+            if _canonical(old.get(key)) != _canonical(new.get(key)):
+                return _difference(old.get(key), new.get(key), f"{name}.{key}" if name else key)
+    return f"{name} was {json.dumps(old)} and is {json.dumps(new)}"
+
+
+def _canonical(value: Any) -> str:
+    return json.dumps(value, sort_keys=True)
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other processes of this machine from writing into the folder; a killed process releases it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        import fcntl
+    except ImportError:  # Windows: one process at a time
+        yield
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _path(folder: str | Path, target: str) -> Path:

@@ -4,6 +4,7 @@ The folder then has
 
     verdicts.md, verdicts.json    every claim: what was run, and the result
     fig1.png .svg .csv .json      figures with their data and provenance
+    records/                      the finished runs at paper scale, from which everything about networks is made
     runs/                         trained networks, from which an interrupted target continues
 """
 
@@ -19,10 +20,12 @@ from typing import TYPE_CHECKING, Literal
 from ebbing._files import write_atomic
 from ebbing._validate import check_count
 from ebbing.paper._output import Verdict, verdict_markdown, write_json
-from ebbing.paper.records import read_records
+from ebbing.paper.records import Record, RecordError, read_records
 
 if TYPE_CHECKING:
+    from ebbing.paper.method_comparison import Result as ComparisonResult
     from ebbing.paper.method_comparison import Study
+    from ebbing.paper.run_progress import RunProgress
     from ebbing.runs import Resources
 
 Progress = Callable[[float], None]
@@ -33,15 +36,15 @@ class Options:
     """The options of the targets that train networks. All other targets run at the paper's scale.
 
     Attributes:
-        scale: "paper" trains as the paper does, for hours; "quick" takes minutes: Figure 2 with two seeds and a quarter
-            of the epochs, Table 1 and the ablations with two seeds of four small tasks. The sensitivity study has one
-            scale.
+        scale: "paper" trains as the paper does, for hours, and adds a record of every finished run to the folder;
+            "quick" takes minutes: Figure 2 with two seeds and 30 epochs of small batches, Table 1 and the ablations
+            with two seeds of four small tasks. The sensitivity study has one scale, the paper's.
         seeds: The number of seeds; None for the default of the scale.
         workers: The number of processes on this machine.
         cluster: The address of a Dask scheduler to train on instead.
         device: The device of PyTorch: "cpu" or "cuda".
-        stored: Whether Table 1 and the ablations report what has been trained so far, and train nothing.
         from_records: Whether to make figures, tables and verdicts from the records in the folder, and train nothing.
+            At paper scale they are made from the records as well, after the runs that are missing.
     """
 
     scale: Literal["quick", "paper"] = "quick"
@@ -49,7 +52,6 @@ class Options:
     workers: int = 2
     cluster: str | None = None
     device: str = "cpu"
-    stored: bool = False
     from_records: bool = False
 
     def __post_init__(self) -> None:
@@ -58,6 +60,11 @@ class Options:
         for name in ("seeds", "workers"):
             if (value := getattr(self, name)) is not None:
                 check_count(name, value)
+
+    @property
+    def at_paper_scale(self) -> bool:
+        """Whether networks are trained as the paper does, or their records are read."""
+        return self.scale == "paper" or self.from_records
 
     @property
     def resources(self) -> Resources:
@@ -111,12 +118,10 @@ def _fig2(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     from ebbing.plot.fig2 import save_fig2
     from ebbing.runs import Store
 
-    if options.from_records:
-        result = recorded_results.fig2_result(read_records(folder, "fig2"))
+    if options.at_paper_scale:
+        result = recorded_results.fig2_result(_records("fig2", folder, progress, options))
     else:
-        config = fig2.Config(seeds=options.seeds or 3)
-        if options.scale == "quick":
-            config = fig2.Config(seeds=options.seeds or 2, method=Sgd(epochs=150))
+        config = fig2.Config(seeds=options.seeds or 2, method=Sgd(epochs=30, batch_size=25))
         result = fig2.run(config, Store(folder / "runs"), progress=progress, resources=options.resources)
     fig2.save(result, folder)
     save_fig2(result, folder)
@@ -125,13 +130,8 @@ def _fig2(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
 
 def _sensitivity(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     from ebbing.paper import recorded_results, sensitivity
-    from ebbing.runs import Store
 
-    if options.from_records:
-        result = recorded_results.sensitivity_result(read_records(folder, "sensitivity"))
-    else:
-        config = sensitivity.Config(seeds=options.seeds or 3)
-        result = sensitivity.run(config, Store(folder / "runs"), progress=progress, resources=options.resources)
+    result = recorded_results.sensitivity_result(_records("sensitivity", folder, progress, options))
     sensitivity.save(result, folder)
     return result.verdicts()
 
@@ -139,40 +139,71 @@ def _sensitivity(folder: Path, progress: Progress, options: Options) -> list[Ver
 def _table1(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     from ebbing.paper import table1
 
-    paper_scale = options.scale == "paper" or options.from_records
-    study = table1.TABLE1 if paper_scale else table1.TABLE1_QUICK
+    study = table1.TABLE1 if options.at_paper_scale else table1.TABLE1_QUICK
     return _compare_methods(study, folder, progress, options)
 
 
 def _ablations(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     from ebbing.paper import ablations
 
-    paper_scale = options.scale == "paper" or options.from_records
-    study = ablations.ABLATIONS if paper_scale else ablations.ABLATIONS_QUICK
+    study = ablations.ABLATIONS if options.at_paper_scale else ablations.ABLATIONS_QUICK
     _compare_methods(study, folder, progress, options)
     return []  # ablations make no claims; the differences are in the table
 
 
-def _compare_methods(study: Study, folder: Path, progress: Progress, options: Options) -> list[Verdict]:
-    from ebbing.paper import method_comparison, method_report, recorded_results
-    from ebbing.plot.method_comparison import save_method_comparison
-    from ebbing.runs import Store
+def _frontier(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
+    from ebbing.paper import frontier, frontier_report
+    from ebbing.plot.frontier import save_frontier
 
-    if options.from_records:
-        result = recorded_results.comparison_result(study, read_records(folder, study.name))
-    else:
-        study, store = study.with_seeds(options.seeds), Store(folder / "runs")
-        result = method_comparison.run(
-            study, store, progress=progress, stored_only=options.stored, resources=options.resources
-        )
-        if options.stored and not any(run.finished for runs in result.runs.values() for run in runs):
-            raise ValueError(
-                f"stored: {folder / 'runs'} has no finished run of {study.name}, and an empty table would replace the "
-                "one in the folder; train first, or give --from-records"
-            )
+    def report(result: ComparisonResult, folder: Path) -> list[Verdict]:
+        frontier_report.save(result, folder)
+        save_frontier(result, folder)
+        return frontier_report.verdicts(result)
+
+    study = frontier.FRONTIER if options.at_paper_scale else frontier.FRONTIER_QUICK
+    return _compare_methods(study, folder, progress, options, report)
+
+
+def _report_methods(result: ComparisonResult, folder: Path) -> list[Verdict]:
+    from ebbing.paper import method_report
+    from ebbing.plot.method_comparison import save_method_comparison
+
     method_report.save(result, folder)
     save_method_comparison(result, folder)
     return method_report.verdicts(result)
+
+
+def _compare_methods(
+    study: Study,
+    folder: Path,
+    progress: Progress,
+    options: Options,
+    report: Callable[[ComparisonResult, Path], list[Verdict]] = _report_methods,
+) -> list[Verdict]:
+    from ebbing.paper import method_comparison, recorded_results
+    from ebbing.runs import Store
+
+    if options.at_paper_scale:
+        result = recorded_results.comparison_result(study, _records(study.name, folder, progress, options))
+    else:
+        study, store = study.with_seeds(options.seeds), Store(folder / "runs")
+        result = method_comparison.run(study, store, progress=progress, resources=options.resources)
+    return report(result, folder)
+
+
+def _records(target: str, folder: Path, progress: Progress, options: Options) -> list[Record]:
+    """Return all records of a target, after the runs that are missing, unless nothing is to be trained."""
+    if not options.from_records:
+        from ebbing.paper.planned_runs import planned_runs
+        from ebbing.paper.recording import record_runs
+
+        record_runs(planned_runs(target, options.seeds), folder, resources=options.resources, progress=progress)
+    if not (records := read_records(folder, target)):
+        raise RecordError(
+            f"{folder}: no run of {target} is recorded there; name the folder of records by --out, or train: "
+            f"ebbing reproduce {target} --scale paper"
+        )
+    return records
 
 
 TARGETS: dict[str, Callable[[Path, Progress, Options], list[Verdict]]] = {
@@ -184,16 +215,17 @@ TARGETS: dict[str, Callable[[Path, Progress, Options], list[Verdict]]] = {
     "table1": _table1,
     "sensitivity": _sensitivity,
     "ablations": _ablations,
+    "frontier": _frontier,
 }
 """The function behind each target: it writes files into a folder, reports progress and returns verdicts."""
 
-NETWORKS = {"fig2", "table1", "ablations"}
+NETWORKS = {"fig2", "table1", "ablations", "frontier"}
 """The targets that train networks, on a small scale unless `Options.scale` is "paper"."""
 
-RECORDED = ("fig2", "table1", "sensitivity", "ablations")
+RECORDED = ("fig2", "table1", "sensitivity", "ablations", "frontier")
 """The targets that can be made from records."""
 
-ON_REQUEST = ("sensitivity", "ablations")
+ON_REQUEST = ("sensitivity", "ablations", "frontier")
 """The targets that run only when named: they take long, and the paper does not have them."""
 
 
@@ -221,22 +253,51 @@ def reproduce(
     unknown = sorted(set(targets) - set(TARGETS))
     if unknown:
         raise ValueError(f"targets: nothing is called {', '.join(unknown)}; give some of {', '.join(TARGETS)}")
-    if options.stored and not (targets and set(targets) <= {"table1", "ablations"}):
-        raise ValueError("stored: only table1 and ablations report stored runs; name one of them or both")
     if options.from_records and (others := sorted(set(targets) - set(RECORDED))):
         raise ValueError(
             f"from_records: {', '.join(others)} is computed, not recorded; records are of {', '.join(RECORDED)}"
         )
     if options.from_records and not targets:
         targets = RECORDED
+    targets = targets or [name for name in TARGETS if name not in ON_REQUEST]
+    if not options.at_paper_scale:
+        for name in NETWORKS.intersection(targets):
+            if read_records(folder, name):
+                raise ValueError(
+                    f"scale='quick': {folder} has the records of {name} at paper scale, whose figures and verdicts "
+                    "would be replaced by those of a small run; name another folder by --out, or give --scale paper"
+                )
     folder.mkdir(parents=True, exist_ok=True)
     verdicts: list[Verdict] = []
-    for name in targets or [name for name in TARGETS if name not in ON_REQUEST]:
+    for name in targets:
         with progress(name) as report:
             new = TARGETS[name](folder, report, options)
         verdicts += new
         _record(name, new, folder)
     return verdicts
+
+
+def progress(targets: Sequence[str], folder: Path, seeds: int | None = None) -> list[RunProgress]:
+    """Say how far the runs of networks at paper scale are; nothing is trained.
+
+    Args:
+        targets: Names in `RECORDED`; an empty sequence stands for all of them.
+        folder: The folder of the reproduction.
+        seeds: The number of seeds; None for the planned numbers.
+
+    Returns:
+        The progress of each planned run.
+
+    Raises:
+        ValueError: If a target trains no networks at paper scale.
+    """
+    from ebbing.paper.run_progress import run_progress  # loads PyTorch
+
+    if unknown := sorted(set(targets) - set(RECORDED)):
+        raise ValueError(f"progress: {', '.join(unknown)} has no long runs; give some of {', '.join(RECORDED)}")
+    if seeds is not None:
+        check_count("seeds", seeds)
+    return run_progress(targets or RECORDED, folder, seeds)
 
 
 def _record(target: str, verdicts: list[Verdict], folder: Path) -> None:

@@ -24,8 +24,9 @@ from ebbing import metrics
 from ebbing._validate import Array, check_count
 from ebbing.learn import DigitTasks, Experiment, FiveLayers, Sgd, prefix_tree
 from ebbing.paper import fig2
+from ebbing.paper._decisions import decide, describe_power, format_seeds
 from ebbing.paper._output import Verdict, provenance, write_csv, write_json
-from ebbing.paper._statistics import PairedDifferences, standard_error, trend_test
+from ebbing.paper._statistics import PairedDifferences, slopes, standard_error
 from ebbing.runs import LOCAL, Execution, Resources, Store
 
 Panel = Literal["a", "b", "d"]
@@ -109,12 +110,14 @@ class Result:
         matrices: The error matrices (seeds, T+1, T) of each variant and sequence.
         fits: The squared training error (seeds, T) of each task right after it was learned, by variant and sequence.
         provenance: Code, settings, versions and machine.
+        seeds: The seeds of each variant, in the order of the matrices; 0, 1, 2 and so on if left out.
     """
 
     config: Config
     matrices: dict[str, dict[Tasks, Array]]
     fits: dict[str, dict[Tasks, Array]]
     provenance: dict[str, Any] = field(repr=False)
+    seeds: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     def forgetting(self, variant: str, panel: Panel) -> Array:
         """Return the forgetting F_T of every sequence of a panel.
@@ -145,38 +148,40 @@ class Result:
         """Return the verdicts on the paper's conclusions for each variant.
 
         Returns:
-            Four verdicts for each variant: all tasks are fitted, and one for each panel.
+            Four verdicts for each variant: all tasks are fitted, and one for each panel, corrected for their number.
         """
         found = []
         for variant, experiment in self.config.variants.items():
             method = experiment.method
             assert isinstance(method, Sgd)
-            procedure = f"{variant}, {self.config.seeds} seed{'s' * (self.config.seeds > 1)}, {method.epochs} epochs"
+            F = {panel: self.forgetting(variant, panel) for panel in SEQUENCES}
+            seeds = format_seeds(len(F["a"]), self.config.seeds)
+            procedure = f"{variant}, {seeds}, {method.epochs} epochs"
             fitted, total = self.count_fitted(variant)
             text = f"{fitted} of {total}"
             found.append(Verdict("every task was fitted", "sensitivity", procedure, text, fitted == total))
-            found.append(_falls(self.forgetting(variant, "a"), procedure))
-            claim = "forgetting rises with the overlap of the first two of four tasks"
-            found.append(_more(claim, "(b)", self.forgetting(variant, "b"), procedure))
-            claim = "alternating categories forgets less than one after the other"
-            found.append(_more(claim, "(d)", self.forgetting(variant, "d"), procedure))
+            common = np.array([int(mark) for mark in SEQUENCES["a"]])
+            effects = {"a": slopes(-F["a"], common)} | {panel: _more(F[panel]) for panel in ("b", "d")}
+            for (panel, effect), decision in zip(effects.items(), decide(list(effects.values())), strict=True):
+                source = f"sensitivity, Figure 2 ({panel})"
+                power = describe_power(effect, self.config.seeds, len(effects), decimals=4)
+                words = f"{procedure}; {power}" if power else procedure
+                text = f"{_means(F[panel])}; {_EFFECTS[panel]}: {decision.to_text(4)}"
+                found.append(Verdict(_CLAIMS[panel], source, words, text, decision.holds, decision.bounds(4)))
         return found
 
 
-def _falls(F: Array, procedure: str) -> Verdict:
-    """Test whether forgetting falls from sequence to sequence."""
-    falls = (np.diff(F, axis=1) < 0).all(axis=1)
-    p, holds = trend_test(-F)
-    text = f"{_means(F)}; at every step in {falls.sum()} of {len(F)} seeds; Page's test p = {p:.2g}"
-    claim = "forgetting falls with the overlap of two tasks"
-    return Verdict(claim, "sensitivity, Figure 2 (a)", procedure, text, holds)
+_CLAIMS: dict[Panel, str] = {
+    "a": "forgetting falls with the overlap of two tasks",
+    "b": "forgetting rises with the overlap of the first two of four tasks",
+    "d": "alternating categories forgets less than one after the other",
+}
+_EFFECTS: dict[Panel, str] = {"a": "fall per digit in common", "b": "rise", "d": "more"}
 
 
-def _more(claim: str, panel: str, F: Array, procedure: str) -> Verdict:
-    """Test whether the second sequence forgets more than the first."""
-    more = PairedDifferences(tuple((F[:, 1] - F[:, 0]).tolist()))
-    text = f"{_means(F)}; {more.to_text(4)}"
-    return Verdict(claim, f"sensitivity, Figure 2 {panel}", procedure, text, more.is_positive)
+def _more(F: Array) -> PairedDifferences:
+    """By how much the second sequence forgets more than the first."""
+    return PairedDifferences(tuple((F[:, 1] - F[:, 0]).tolist()))
 
 
 def _means(F: Array) -> str:
@@ -246,8 +251,8 @@ def save(result: Result, folder: Path) -> None:
             for x, (mark, sequence) in enumerate(marks.items()):
                 worst = result.fits[variant][sequence].max(axis=1)
                 rows += [
-                    (*settings, panel, mark, " ".join(sequence), seed, F[seed, x], worst[seed])
-                    for seed in range(result.config.seeds)
+                    (*settings, panel, mark, " ".join(sequence), seed, F[k, x], worst[k])
+                    for k, seed in enumerate(result.seeds.get(variant, range(len(F))))
                 ]
     header = ("variant", "batch_size", "widths", "loss", "epochs", "panel", "mark", "sequence", "seed", "forgetting")
     write_csv(folder / "sensitivity.csv", (*header, "largest_training_error"), rows)

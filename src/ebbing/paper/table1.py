@@ -12,6 +12,8 @@ The table compares the paper's two methods with plain fine-tuning, GPM and sever
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ebbing.learn import PermutedMnist, SplitCifar100, Threshold
 from ebbing.paper.method_comparison import MethodVariant, Protocol, Study
 
@@ -91,7 +93,12 @@ MORE_PROTECTED = MethodVariant(
 )
 """TRGP+ with the threshold and the number of examples of TRGP free."""
 
-_ROWS = variants(retention_ratio(54_000, MNIST_WEIGHTS))
+_DECISIVE = ("TRGP as published", "TRGP", "TRGP+ as published", "TRGP+")
+"""The rows that the paper's claim is about; their seeds were planned from the spread of the first five."""
+
+_ROWS = tuple(
+    replace(row, seeds=10) if row.name in _DECISIVE else row for row in variants(retention_ratio(54_000, MNIST_WEIGHTS))
+)
 PMNIST = Protocol(
     "pmnist",
     PermutedMnist(),
@@ -113,9 +120,16 @@ CIFAR100_SHORT = Protocol(
 CIFAR100 = Protocol(
     "cifar100",
     SplitCifar100(),
-    (MethodVariant("TRGP", "trgp"), MethodVariant("TRGP+", "trgp+"), SHARED_START, FREE),
+    (
+        MethodVariant("GPM", "gpm"),
+        MethodVariant("TRGP", "trgp", seeds=3),
+        MethodVariant("TRGP+", "trgp+", seeds=3),
+        SHARED_START,
+        replace(FREE, seeds=3),
+        MethodVariant("copies", "copies"),
+    ),
     (("TRGP+", "TRGP"), ("TRGP free", "TRGP+"), ("TRGP free", "TRGP free, shared start")),
-    seeds=2,
+    seeds=1,
     paper_values={"TRGP": (74.46, -0.90), "TRGP+": (75.31, 0.13)},
 )
 QUICK = Protocol(

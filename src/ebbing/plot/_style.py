@@ -89,14 +89,17 @@ def place_legend(axes: Any, handles: Sequence[Any], labels: Sequence[str], *, ou
 
 
 def save_figure(figure: Figure, folder: Path, name: str) -> None:
-    """Write a figure as `name`.png and `name`.svg.
+    """Write a figure as `name`.png and `name`.svg; the same figure always gives the same bytes.
 
     Args:
         figure: The figure.
         folder: The folder of both files.
         name: Their name without an ending.
     """
+    import matplotlib as mpl
+
     for kind in ("png", "svg"):
         content = io.BytesIO()
-        figure.savefig(content, format=kind, dpi=200)
+        with mpl.rc_context({"svg.hashsalt": "ebbing"}):  # otherwise names within the file are random
+            figure.savefig(content, format=kind, dpi=200, metadata={"Date": None} if kind == "svg" else None)
         write_atomic(folder / f"{name}.{kind}", content.getvalue())

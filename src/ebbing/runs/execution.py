@@ -64,8 +64,8 @@ class Execution:
 
     After creation, `num_stored` is the number of nodes that need no training, `pending` has those that do, and
     `partial_entries` has the entries of pending nodes that lack some errors or weights. `errors`, `training_errors` and
-    `weights` have the results so far, by (seed, path); `status` is a message about the node that this process is
-    training.
+    `weights` have the results so far, by (seed, path); `seconds` is the time that training took, by seed; `status` is a
+    message about the node that this process is training.
 
     Args:
         experiment: Tasks, architecture and method.
@@ -73,6 +73,7 @@ class Execution:
         store: Where results are found and stored.
         progress: A function that is called with the share of nodes that is done.
         keep_weights: Nodes whose weights are stored although no other node needs them.
+        finished: A function that `run` calls with a seed as soon as all of its nodes are done.
     """
 
     def __init__(
@@ -83,12 +84,15 @@ class Execution:
         progress: Progress | None = None,
         *,
         keep_weights: Container[NodeId] = (),
+        finished: Callable[[int], None] | None = None,
     ) -> None:
         self.experiment, self.store, self.progress, self.keep_weights = experiment, store, progress, keep_weights
         self.nodes = _merge(nodes)
         experiment.check(occurrence.task for node in nodes for occurrence in (*node.path, *node.test_occurrences))
-        self.settings = experiment.describe()
-        self.keys = {node_id: node.key(self.settings) for node_id, node in self.nodes.items()}
+        self.settings = {seed: experiment.describe(seed) for seed in sorted({seed for seed, _ in self.nodes})}
+        self.keys = {node_id: node.key(self.settings[node.seed]) for node_id, node in self.nodes.items()}
+        self.finished = finished
+        self.seconds = dict.fromkeys(self.settings, 0.0)
         self.errors: Errors = {}
         self.training_errors: dict[NodeId, float | None] = {}
         self.weights: dict[NodeId, bytes] = {}
@@ -130,6 +134,8 @@ class Execution:
         """
         resources.check()
         self._report()
+        for seed in self.settings:
+            self._report_finished(seed)
         if self.pending:
             self.store.remove_stale_files()
             with open_pool(self.experiment, resources, self._node_progress) as pool:
@@ -188,7 +194,7 @@ class Execution:
 
     def _store_result(self, node_id: NodeId, result: NodeResult) -> None:
         node = self.pending.pop(node_id)
-        about = self.settings | {"seed": node.seed, "path": [str(occurrence) for occurrence in node.path]}
+        about = self.settings[node.seed] | {"seed": node.seed, "path": [str(occurrence) for occurrence in node.path]}
         about["made_with"] = software_versions("numpy", "torch")
         partial = self.partial_entries.pop(node_id, None)
         had_weights = partial is not None and partial.weights_checksum is not None
@@ -197,15 +203,21 @@ class Execution:
         self.store.put(self.keys[node_id], errors, result.training_error, about, weights)
         self.store.checkpoint(self.keys[node_id]).remove()
         self.errors[node_id], self.training_errors[node_id] = result.errors, result.training_error
+        self.seconds[node.seed] += result.seconds
         if weights is not None:
             self.weights[node_id] = weights
         self.status = ""
         self._report()
+        self._report_finished(node.seed)
 
     def _report(self, share: float = 0.0) -> None:
         """Report the progress, including the share of the current node that is done."""
         if self.progress and self.nodes:
             self.progress(1 - (len(self.pending) - share) / len(self.nodes))
+
+    def _report_finished(self, seed: int) -> None:
+        if self.finished and not any(other == seed for other, _ in self.pending):
+            self.finished(seed)
 
     def _node_progress(self, share: float, message: str) -> None:
         self.status = message

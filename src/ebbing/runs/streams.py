@@ -34,6 +34,7 @@ class StreamRun:
         state_sizes: Size in bytes of the learner's state after t tasks, including the network, (T+1,); None where it is
             not stored.
         learner: The state of the learner at the end, as its `save` writes it, if it was requested.
+        seconds: The time that this call took to train those tasks.
     """
 
     seed: int
@@ -42,6 +43,7 @@ class StreamRun:
     num_trained: int
     state_sizes: tuple[float | None, ...] = ()
     learner: bytes | None = None
+    seconds: float = 0.0
 
     @property
     def bytes_per_task(self) -> float | None:
@@ -78,6 +80,7 @@ def train_streams(
     stored_only: bool = False,
     return_learner: bool = False,
     store_learner: bool = False,
+    finished: Callable[[StreamRun], None] | None = None,
 ) -> list[StreamRun]:
     """Train a stream with several seeds, reusing the tasks that are stored.
 
@@ -91,6 +94,7 @@ def train_streams(
         stored_only: Train nothing; return only what is stored.
         return_learner: Return the final learner as well; if it is not stored, the last task is trained again.
         store_learner: Store the final learner if the last task is trained in this call.
+        finished: A function that is called with the result of a seed as soon as it is complete.
 
     Returns:
         One result per seed.
@@ -102,19 +106,22 @@ def train_streams(
             progress(share, _message(execution, seeds, tasks))
 
     ends = {(seed, occurrences(tasks)) for seed in seeds}
+
+    def collect(seed: int) -> StreamRun:
+        learner = _plain_task_names(execution.weights[seed, occurrences(tasks)]) if return_learner else None
+        accuracies, sizes = _accuracies(execution, seed, tasks), _state_sizes(execution, seed, tasks)
+        num_trained = 0 if stored_only else num_pending[seed]
+        return StreamRun(seed, tuple(tasks), accuracies, num_trained, sizes, learner, execution.seconds[seed])
+
     execution = Execution(experiment, nodes, store, report, keep_weights=ends if return_learner else ())
+    if finished is not None:
+        execution.finished = lambda seed: finished(collect(seed))
     if store_learner:
         execution.keep_weights = ends
     num_pending = {seed: sum(1 for other, path in execution.pending if other == seed and path) for seed in seeds}
     if not stored_only:
         execution.run(resources)
-    runs = []
-    for seed in seeds:
-        accuracies, sizes = _accuracies(execution, seed, tasks), _state_sizes(execution, seed, tasks)
-        learner = _plain_task_names(execution.weights[seed, occurrences(tasks)]) if return_learner else None
-        num_trained = 0 if stored_only else num_pending[seed]
-        runs.append(StreamRun(seed, tuple(tasks), accuracies, num_trained, sizes, learner))
-    return runs
+    return [collect(seed) for seed in seeds]
 
 
 def _plain_task_names(learner: bytes) -> bytes:

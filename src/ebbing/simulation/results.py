@@ -16,7 +16,7 @@ from ebbing.problem import Problem
 from ebbing.simulation.estimate import MeanEstimate
 from ebbing.theory import expectation_if_finite
 from ebbing.theory._description import describe, describe_model, learning_notes
-from ebbing.theory.expectation import check_two_tasks
+from ebbing.theory._rates import Rates, check_two_tasks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,11 +147,12 @@ def _comparison(result: Simulation | SimulatedMetrics) -> Sequence[Table]:
         rows.append(["theory: expected", *("not finite" for _ in labels)])
         spread = [math.inf]
     else:
-        spread = [getattr(theory, f"{name}_std") for name in labels]
-        rows += [
-            ["theory: expected", *(format_number(getattr(theory, name)) for name in labels)],
-            ["theory: standard deviation of one run", *(format_number(std, ".4g") for std in spread)],
-        ]
+        rows.append(["theory: expected", *(format_number(getattr(theory, name)) for name in labels)])
+        if theory.has_std:
+            spread = [getattr(theory, f"{name}_std") for name in labels]
+            rows.append(["theory: standard deviation of one run", *(format_number(std, ".4g") for std in spread)])
+        else:
+            spread = Rates.of(problem).noise_error_std.tolist()  # infinite where those of the metrics are
         if runs > 1:
             scores = (estimate.z_score(getattr(theory, name)) for name, estimate in estimates.items())
             rows.append(["z-score of the mean, in standard errors", *(format_number(z, "+.2f") for z in scores)])
@@ -170,5 +171,6 @@ def _plot(result: Simulation | SimulatedMetrics, ax: Axes | None, quantity: Quan
     if quantity == "forgetting":
         check_two_tasks(result.problem)
     theory = expectation_if_finite(result.problem)
-    mean, std = (getattr(theory, quantity), getattr(theory, f"{quantity}_std")) if theory else (None, None)
+    mean = getattr(theory, quantity) if theory else None
+    std = getattr(theory, f"{quantity}_std") if theory and theory.has_std else None
     return plot_sample_histogram(getattr(result, quantity), quantity, expected=mean, std=std, ax=ax)

@@ -12,6 +12,7 @@ Covariances are propagated, not second moments: at p = 10^9 a variance is 10^-16
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -19,6 +20,9 @@ import numpy as np
 from ebbing._validate import Array
 from ebbing.theory._rates import Rates
 from ebbing.theory._recursion import column
+
+_ENTRIES_AT_ONCE = 2**16
+"""Entries of the covariance matrix that are updated together: all of them up to T = 256."""
 
 
 class Covariances:
@@ -31,34 +35,46 @@ class Covariances:
         self._mean = column(start, rates) * np.ones(shape)  # E L_t
         self.learned = 0
         self.total = np.zeros((T, T, *grid))  # Cov(L_t)
-        self.fresh = np.zeros((T, T, *grid))  # E Cov(L_t | L_{t-1}): what the last task added
         self.infinite = np.zeros(grid, dtype=bool)  # whether Var(L_t) is infinite
 
-    def learn_next(self) -> None:
-        """Learn one more task."""
+    def learn_next(self, weights: Array) -> Array:
+        """Learn one more task; return a' E[Cov(L_t | L_{t-1})] a (*grid), with a = `weights` (T, *grid).
+
+        The matrix is updated some rows at a time, so that the work arrays stay in a core's cache.
+        """
         t, rates, C, mean = self.learned, self._rates, self.total, self._mean
         retained, replaced, gap = rates.retained[t], rates.replaced[t], column(self._gaps[t], rates)
         pairs = self._gaps.reshape(*self._gaps.shape, *[1] * (rates.retained.ndim - 1))
-        between = (gap[:, None] + gap[None, :] - pairs) / 2  # <g_i, g_j>
         u = mean - gap
         along = (mean[t] - u) / 2  # E <x, g_i>
-        cov_along = (C[t, t] - C[t][:, None] - C[t][None, :] + C) / 4  # Cov(<x, g_i>, <x, g_j>)
-        across = _difference(mean[t] * between, along[:, None] * along[None, :]) - cov_along
         infinite = np.isinf(rates.noise_error_std[t])
         noise = np.where(np.isinf(rates.noise_error[t]), 0.0, rates.noise_error[t])
-        self.fresh = (
-            rates.spread[t] * (u[:, None] * u[None, :] + C)
-            + np.where(infinite, 0.0, rates.noise_error_std[t]) ** 2
-            + 4 * rates.transverse[t] * across
-            + 4 * (noise / rates.parameters[t]) * between
-        )
-        self.total = retained**2 * C + self.fresh
+        noise_variance = np.where(infinite, 0.0, rates.noise_error_std[t]) ** 2
+        of_task = C[t].copy()  # Cov(L_t[t], L_t[j]), before the update
+        added = np.zeros(mean.shape[1:])
+        at_once = max(1, _ENTRIES_AT_ONCE // mean.size)
+        for first in range(0, len(mean), at_once):
+            i = slice(first, first + at_once)
+            between = (gap[i, None] + gap[None, :] - pairs[i]) / 2  # <g_i, g_j>
+            cov_along = (of_task[t] - of_task[i, None] - of_task[None, :] + C[i]) / 4  # Cov(<x, g_i>, <x, g_j>)
+            across = _difference(mean[t] * between, along[i, None] * along[None, :]) - cov_along
+            fresh = (  # E Cov(L_t | L_{t-1}): what this task adds
+                rates.spread[t] * (u[i, None] * u[None, :] + C[i])
+                + noise_variance
+                + 4 * rates.transverse[t] * across
+                + 4 * (noise / rates.parameters[t]) * between
+            )
+            C[i] = retained**2 * C[i] + fresh
+            added += np.einsum("i...,ij...,j...->...", weights[i], fresh, weights)
         self.infinite = infinite | (self.infinite & (retained > 0))
         self._mean = retained * mean + replaced * gap + noise
         self.learned = t + 1
+        return added
 
 
-def standard_deviations(start: Array, gaps: Array, rates: Rates) -> tuple[Array, Array, Array]:
+def standard_deviations(
+    start: Array, gaps: Array, rates: Rates, progress: Callable[[float], None] | None = None
+) -> tuple[Array, Array, Array]:
     """Return the standard deviations of every L[t, i] (T+1, T, *grid), of F_T and of G_T (*grid); inf where infinite.
 
     F_T is a sum over tasks of the fresh randomness that each brings, weighted by the share that later tasks retain.
@@ -78,14 +94,18 @@ def standard_deviations(start: Array, gaps: Array, rates: Rates) -> tuple[Array,
     weights = _weights_of_forgetting(rates)
     row = Covariances(start, gaps, rates)
     for t in range(T):
-        row.learn_next()
+        F += row.learn_next(weights[t])
         errors[t + 1] = np.where(row.infinite, np.inf, np.einsum("ii...->i...", row.total))
-        F += np.einsum("i...,ij...,j...->...", weights[t], row.fresh, weights[t])
         ever_infinite |= row.infinite
+        if progress:
+            progress((t + 1) / T)
     G = np.where(row.infinite, np.inf, row.total.sum(axis=(0, 1)) / T**2)
     F = np.where(ever_infinite, np.inf, F)
-    # Rounding may leave a variance that is zero at -1e-33.
-    return tuple(unit * np.sqrt(np.maximum(variance, 0.0)) for variance in (errors, F, G))  # type: ignore[return-value]
+    for variance in (errors, F, G):
+        np.maximum(variance, 0.0, out=variance)  # rounding may leave a variance that is zero at -1e-33
+        np.sqrt(variance, out=variance)
+    errors *= unit
+    return errors, unit * F, unit * G
 
 
 def _largest(start: Array, gaps: Array, rates: Rates) -> float:
@@ -120,7 +140,8 @@ def _weights_of_forgetting(rates: Rates) -> Array:
         a[t, :t] = to_end
         a[t, t : T - 1] = -upto[t : T - 1] * replaced[t : T - 1]
         a[t, T - 1] = 0.0
-    return a / max(T - 1, 1)
+    a /= max(T - 1, 1)
+    return a
 
 
 def _difference(a: Array, b: Array) -> Array:

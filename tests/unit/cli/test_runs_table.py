@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from ebbing.cli._runs_table import _ranges, print_runs
+from ebbing.cli._runs_table import print_runs, seed_ranges
 from ebbing.io.schema import runs_json
 from ebbing.runs import Store
 from ebbing.runs.inventory import take_inventory
@@ -104,7 +104,7 @@ def test_a_setting_that_only_some_have_is_theirs(tmp_path):
     ("seeds", "text"), [([], ""), ([3], "3"), ([1, 0], "0-1"), ([0, 2, 3, 4, 7], "0, 2-4, 7"), ([10, 9, 2], "2, 9-10")]
 )
 def test_seeds_in_short(seeds, text):
-    assert _ranges(seeds) == text
+    assert seed_ranges(seeds) == text
 
 
 def test_cleaning_weights_keeps_the_groups(store):

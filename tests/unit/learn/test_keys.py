@@ -12,6 +12,7 @@ from typing import ClassVar
 from toys import NODE, TINY, TRAINING, Points, ToyTasks
 
 from ebbing.learn import Experiment, FiveLayers, Occurrence, Sgd, prefix_tree
+from ebbing.learn._code_digest import code_digest
 from ebbing.learn.tasks.base import Tasks
 
 
@@ -67,8 +68,9 @@ def test_key_depends_on_nothing_else():
 
 
 def test_describe_returns_settings_by_name():
+    code = code_digest(ToyTasks())
     assert TRAINING.describe() == {
-        "tasks": {"kind": "ToyTasks", "images": 20, "data": "toy", "identity": "toy"},
+        "tasks": {"kind": "ToyTasks", "images": 20, "data": "toy", "identity": "toy", "code": code},
         "architecture": {"kind": "FiveLayers", "widths": (2, 3, 4, 5), "version": FiveLayers().version},
         "method": {
             "kind": "Sgd",

@@ -1,5 +1,6 @@
 """Figure 2 on made-up measurements: every verdict can go either way."""
 
+import dataclasses
 import math
 import re
 from typing import Any
@@ -10,6 +11,7 @@ from made_up_fig2 import AGREES, made_up, matrix
 from scipy.stats import spearmanr
 
 from ebbing import Problem, expect
+from ebbing.learn import Sgd
 from ebbing.paper import fig2, fig2_verdicts
 
 
@@ -45,7 +47,11 @@ def test_every_claim_can_hold_with_several_seeds(seeds):
     found = judged(made_up(seeds=seeds))
     assert {verdict.holds for name, verdict in found.items() if name != FITTED} == {True if seeds > 1 else None}
     assert found[FITTED].holds
-    assert {verdict.procedure for verdict in found.values()} == {f"{seeds} seed{'s' * (seeds > 1)}, 600 epochs"}
+    for name, verdict in found.items():
+        run, _, power = verdict.procedure.partition("; ")
+        assert run == f"{seeds} of {fig2.Config().seeds} planned seeds, 600 epochs"
+        told = re.fullmatch(r"12 seeds detect 0\.\d{4} with 80% power", power)
+        assert bool(told) == (seeds > 1 and name != FITTED)
 
 
 OTHERS = [
@@ -82,7 +88,9 @@ def with_generalization(values):
     """Panel (a)'s matrices with another G_2."""
     result = made_up()
     for x, sequence in enumerate(fig2.SETUPS["a"]["forgetting"]):
-        result.matrices[sequence][:] = matrix(sequence, AGREES["a"][x], values[x])
+        for seed, noise in enumerate((-0.001, 0.0, 0.001)):  # of the slope, too
+            value = values[x] + noise * x
+            result.matrices[sequence][seed] = matrix(sequence, AGREES["a"][x] + noise * x, value)
     return result
 
 
@@ -94,27 +102,28 @@ def test_generalization_has_a_separate_verdict():
 
 
 def test_insignificant_rise_is_undecided():
-    noisy = [(0.1, 0.2, 0.3, 0.4), (0.2, 0.4, 0.1, 0.3), (0.3, 0.1, 0.4, 0.2)]  # rank correlations 1, 0, 0
+    noisy = [(0.1, 0.2, 0.3, 0.4), (0.2, 0.4, 0.1, 0.3), (0.3, 0.1, 0.4, 0.2)]  # slopes 0.1, 0, 0
     verdict = judged(made_up({("b", "forgetting_0"): noisy}))[rises(0)]
     assert verdict.holds is None
-    said = re.fullmatch(
-        r"rank correlation \+0\.33, in the claimed direction in 1 of 3 seeds; Page's test p = (0\.\d+)", verdict.result
+    assert verdict.result == (
+        "rise per digit in common: +0.0333 ± 0.0333 [-0.1101, +0.1768] (p = 0.42, positive in 1 of 3 seeds); "
+        "p = 0.42 among 11 comparisons"
     )
-    assert said
-    assert float(said[1]) > 0.05
+    assert verdict.label == "between -0.1101 and +0.1768"
 
 
 def test_trend_of_one_seed_has_no_p_value():
     almost = (0.2, 0.1, 0.3, 0.25)
     verdict = judged(made_up({("b", "forgetting_0"): almost}, seeds=1))[rises(0)]
-    assert verdict.result == "rank correlation +0.60, in the claimed direction in 1 of 1 seeds"
+    assert verdict.result == "rise per digit in common: +0.0350 (one seed: significance unknown)"
+    assert verdict.label == "undecided"
     assert verdict.holds is None
 
 
 def test_equal_values_have_no_trend():
     verdict = judged(made_up({("b", "forgetting_1"): [(0.2,) * 4] * 3}))[rises(1)]
     assert verdict.holds is None
-    assert verdict.result.startswith("rank correlation +0.00, in the claimed direction in 0 of 3 seeds")
+    assert verdict.result.endswith("+0.0000 ± 0.0000 (no spread, positive in 0 of 3 seeds)")
 
 
 @pytest.mark.parametrize(("values", "expected"), [((1, 1, 1), 0.0), ((1, 2, 2), math.sqrt(0.75)), ((3, 2, 1), -1.0)])
@@ -139,8 +148,8 @@ def test_insignificant_margin_is_undecided():
     verdict = spread((0.10, 0.12, 0.10), (0.11, 0.10, 0.13))
     assert verdict.holds is None
     assert verdict.result == (
-        "best at 0; forgetting at 3, the best other, minus that at 0, the best claimed: "
-        "+0.0067 ± 0.0145 (p = 0.69, positive in 2 of 3 seeds)"
+        "best at 0; best other place minus best claimed place, each seed judging the choice of the others: "
+        "+0.0067 ± 0.0145 [-0.0558, +0.0692] (p = 0.69, positive in 2 of 3 seeds); p = 0.69 among 11 comparisons"
     )
 
 
@@ -149,11 +158,11 @@ def test_significant_margin_decides_either_way():
     better, worse = (0.10, 0.30, 0.50), (0.110, 0.311, 0.512)
     verdict = spread(better, worse)
     assert verdict.holds is True
-    assert verdict.result.endswith("+0.0110 ± 0.0006 (p = 0.0027, positive in 3 of 3 seeds)")
+    assert "+0.0110 ± 0.0006 [+0.0085, +0.0135] (p = 0.0027, positive in 3 of 3 seeds)" in verdict.result
     verdict = spread(worse, better)
     assert verdict.holds is False
-    assert verdict.result.startswith("best at 3; forgetting at 3, the best other, minus that at 0, the best claimed")
-    assert verdict.result.endswith("-0.0110 ± 0.0006 (p = 0.0027, positive in 0 of 3 seeds)")
+    assert verdict.result.startswith("best at 3; ")
+    assert "-0.0110 ± 0.0006 [-0.0135, -0.0085] (p = 0.0027, positive in 0 of 3 seeds)" in verdict.result
 
 
 def test_margin_of_two_agreeing_seeds_may_be_noise():
@@ -173,6 +182,29 @@ def test_margin_of_ties_is_undecided():
     verdict = spread((0.25, 0.5, 0.25), (0.25, 0.5, 0.25))
     assert verdict.holds is None
     assert verdict.result.endswith("+0.0000 ± 0.0000 (no spread, positive in 0 of 3 seeds)")
+
+
+def test_claims_are_corrected_for_their_number():
+    """p = 0.0027 alone decides; among ten claims that are noise it does not."""
+    noise = [(0.1, 0.2, 0.3, 0.2, 0.1, 0.3), (0.3, 0.2, 0.1, 0.2, 0.3, 0.2), (0.2, 0.1, 0.2, 0.3, 0.1, 0.2)]
+    places = {
+        (panel, setup): [row[: len(AGREES[panel])] for row in noise] for panel in "abc" for setup in fig2.SETUPS[panel]
+    }
+    values = np.full((3, 6), 0.9)
+    values[:, 0], values[:, 3] = (0.10, 0.30, 0.50), (0.110, 0.311, 0.512)
+    changes = places | {("d", f"forgetting_{k}"): noise for k in (0, 2)} | {("d", "forgetting_1"): values}
+    verdict = judged(made_up(changes))[alternating(1)]
+    assert verdict.holds is True
+    assert verdict.result.endswith("p = 0.03 among 11 comparisons")
+    values[:, 3] = (0.110, 0.312, 0.514)  # p = 0.0095
+    verdict = judged(made_up(changes))[alternating(1)]
+    assert (verdict.holds, verdict.label) == (None, "between +0.0070 and +0.0170")
+
+
+def test_quick_runs_have_no_planned_seeds():
+    result = made_up()
+    quick = dataclasses.replace(result, config=fig2.Config(seeds=3, method=Sgd(epochs=150)))
+    assert {v.procedure.split(",")[0] for v in fig2_verdicts.verdicts(quick)} == {"3 seeds"}
 
 
 # Tasks that were not learned

@@ -148,16 +148,46 @@ def test_trgp_free_is_compared_with_published_trgp_plus():
         assert verdicts["TRGP free reaches the paper's ACC of 96.75 for TRGP+"] is reached
 
 
-def test_missing_data_leave_the_stored_runs_unknown(tmp_path, monkeypatch):
+def test_missing_data_raise_before_training(tmp_path, monkeypatch):
     def missing():
         raise DataError("no data here")
 
     monkeypatch.setattr("ebbing.learn.tasks._datasets.mnist", missing)
-    study = Study("made_up", "Made up", (PROTOCOL,))
-    found = run(study, Store(tmp_path), stored_only=True)
-    assert "| GPM | unknown: results are found by their data, which are missing |" in (method_report.markdown(found))
     with pytest.raises(DataError, match="no data here"):
-        run(study, Store(tmp_path))
+        run(Study("made_up", "Made up", (PROTOCOL,)), Store(tmp_path))
+
+
+def test_variants_without_runs_stand_as_not_run():
+    text = method_report.markdown(result(PROTOCOL, {"GPM": [], "TRGP": [matrix(0.9)], "TRGP+": [matrix(0.9)]}))
+    assert "| GPM | not run |  |  |" in text
+
+
+def test_variants_may_have_their_own_number_of_seeds():
+    variants = (replace(PROTOCOL.variants[0], seeds=5), *PROTOCOL.variants[1:])
+    protocol = replace(PROTOCOL, variants=variants, first_seed=10)
+    assert protocol.seed_numbers("GPM") == (10, 11, 12, 13, 14)
+    assert protocol.seed_numbers("TRGP") == (10, 11, 12)
+    (fewer,) = Study("made_up", "Made up", (protocol,)).with_seeds(2).protocols
+    assert {fewer.seed_numbers(name) for name in fewer.names} == {(10, 11)}
+
+
+def test_insignificant_difference_is_told_as_an_interval():
+    runs = {
+        "GPM": [matrix(0.5 + s) for s in (0, 0.01, 0.02)],
+        "TRGP": [matrix(0.90 + s) for s in (0.001, 0.0, 0.002)],
+        "TRGP+": [matrix(0.90 + s) for s in (0.0, 0.002, 0.001)],
+    }
+    verdicts = {v.claim: v for v in method_report.verdicts(result(PROTOCOL, runs))}
+    verdict = verdicts["TRGP+ is more accurate than TRGP"]
+    assert (verdict.holds, verdict.label) == (None, "between -0.43 and +0.43")
+    assert verdict.result.endswith("; these seeds exclude more than +0.43 and less than -0.43")
+    gains = verdicts["TRGP+ gains as much ACC over TRGP as the paper prints, +0.41"]
+    assert gains.holds is None
+    few = {name: [matrix(0.9 + s / 10) for s in (0, 0.001, 0.002)] for name in ("GPM", "TRGP")}
+    runs = few | {"TRGP+": [matrix(0.9 + s / 10) for s in (0.001, 0.001, 0.002)]}
+    verdicts = {v.claim: v for v in method_report.verdicts(result(PROTOCOL, runs))}
+    assert verdicts["TRGP+ gains as much ACC over TRGP as the paper prints, +0.41"].holds is False
+    assert verdicts["TRGP+ is more accurate than TRGP"].holds is None
 
 
 def test_limits_leave_out_only_variants_far_below():
@@ -178,6 +208,8 @@ def test_every_verdict_can_fail():
         "TRGP forgets less than GPM": True,
         "TRGP+ reaches the paper's ACC of 96.75": True,
         "TRGP+ reaches the paper's BWT of -0.46": True,
+        "TRGP+ gains as much ACC over TRGP as the paper prints, +0.41": True,
+        "TRGP+ gains as much BWT over TRGP as the paper prints, +0.34": True,
     }
     turned = {
         "GPM": [matrix(0.9 + s, 0.0) for s in (0.0, 0.01, 0.02)],

@@ -34,6 +34,9 @@ def test_recorded_files_are_made_again_byte_for_byte(tmp_path):
 def test_making_figures_leaves_the_records_alone(tmp_path):
     shutil.copytree(REPRODUCED / "records", tmp_path / "records")
     reproduce(["fig2"], tmp_path, silent, Options(from_records=True))
+    drawn = (tmp_path / "fig2.svg").read_bytes()
+    reproduce(["fig2"], tmp_path, silent, Options(from_records=True))
+    assert (tmp_path / "fig2.svg").read_bytes() == drawn
     for path in (REPRODUCED / "records").iterdir():
         assert (tmp_path / "records" / path.name).read_bytes() == path.read_bytes()
 
@@ -43,21 +46,41 @@ def test_computed_targets_are_not_recorded(tmp_path):
         reproduce(["fig1", "fig2"], tmp_path, silent, Options(from_records=True))
 
 
-def test_an_empty_store_does_not_replace_a_table(tmp_path):
+@pytest.mark.parametrize("target", RECORDED)
+def test_a_folder_without_records_replaces_no_file(tmp_path, target):
     shutil.copy(REPRODUCED / "table1.md", tmp_path)
-    with pytest.raises(ValueError, match="has no finished run of table1, and an empty table would replace"):
-        reproduce(["table1"], tmp_path, silent, Options(scale="paper", stored=True))
+    with pytest.raises(RecordError, match=f"no run of {target} is recorded there; name the folder of records by --out"):
+        reproduce([target], tmp_path, silent, Options(from_records=True))
+    assert [path.name for path in tmp_path.iterdir()] == ["table1.md"]
     assert (tmp_path / "table1.md").read_bytes() == (REPRODUCED / "table1.md").read_bytes()
 
 
-def test_missing_seeds_and_unknown_runs_raise():
-    fig2 = read_records(REPRODUCED, "fig2")
-    with pytest.raises(RecordError, match="recorded seeds are 1, 2"):
-        fig2_result([record for record in fig2 if record.seed in (1, 2)])
-    with pytest.raises(RecordError, match="recorded seeds are none"):
+@pytest.mark.parametrize("target", ["fig2", "table1", "ablations"])
+def test_quick_runs_do_not_replace_recorded_results(tmp_path, target):
+    shutil.copytree(REPRODUCED / "records", tmp_path / "records")
+    with pytest.raises(ValueError, match=rf"scale='quick': .* has the records of {target} at paper scale"):
+        reproduce([target], tmp_path, silent)
+    assert [path.name for path in tmp_path.iterdir()] == ["records"]
+
+
+def test_any_seeds_may_be_recorded():
+    records = [record for record in read_records(REPRODUCED, "fig2") if record.seed in (1, 3)]
+    result = fig2_result(records)
+    assert result.seeds == (1, 3)
+    assert all(len(matrices) == 2 for matrices in result.matrices.values())
+    some = [r for r in read_records(REPRODUCED, "sensitivity") if r.seed == 2 or r.name == "as in Figure 2"]
+    found = sensitivity_result(some)
+    assert (found.seeds["as in Figure 2"], found.seeds["squared loss"]) == ((0, 1, 2), (2,))
+    procedures = [verdict.procedure for verdict in found.verdicts()]
+    assert procedures[0].startswith("as in Figure 2, 3 seeds,")
+    assert procedures[-1].startswith("squared loss, 1 of 3 planned seeds,")
+
+
+def test_unknown_and_missing_runs_raise():
+    with pytest.raises(RecordError, match="fig2: no seed is recorded"):
         fig2_result([])
-    some = [r for r in read_records(REPRODUCED, "sensitivity") if r.seed == 0 or r.name == "as in Figure 2"]
-    with pytest.raises(RecordError, match=r"the variants have \[1, 3\] seeds"):
+    some = [r for r in read_records(REPRODUCED, "sensitivity") if r.name != "squared loss"]
+    with pytest.raises(RecordError, match="sensitivity, squared loss: no seed is recorded"):
         sensitivity_result(some)
     with pytest.raises(RecordError, match="no run called 'pmnist / magic'"):
         comparison_result(TABLE1, [Record("table1", "pmnist / magic", 0, {}, {})])

@@ -1,10 +1,11 @@
 """Records of finished runs: read, added to, never lost."""
 
 import dataclasses
+import multiprocessing
 
 import pytest
 
-from ebbing.paper.records import Record, RecordError, add_records, read_records
+from ebbing.paper.records import Record, RecordError, add_records, check_settings, read_records
 
 
 def record(name="a / b", seed=0, **changes):
@@ -44,7 +45,7 @@ def test_the_same_run_twice_is_one_record(tmp_path):
 def test_a_contradicting_run_raises_and_writes_nothing(tmp_path, changes):
     add_records(tmp_path, [record()])
     before = (tmp_path / "records" / "fig2.jsonl").read_bytes()
-    with pytest.raises(RecordError, match="seed 0: a run with other"):
+    with pytest.raises(RecordError, match=r"seed 0: (recorded with other settings|two runs with the same settings)"):
         add_records(tmp_path, [record("new"), record(**changes)])
     assert (tmp_path / "records" / "fig2.jsonl").read_bytes() == before
 
@@ -58,3 +59,30 @@ def test_every_damaged_byte_is_noticed(tmp_path):
         file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
         with pytest.raises((RecordError, UnicodeDecodeError), match=r"line 2|decode"):
             read_records(tmp_path, "fig2")
+
+
+def test_disagreement_names_both_runs_and_the_setting(tmp_path):
+    versions = {"python": "3.11.7", "torch": "2.13.0"}
+    add_records(tmp_path, [record(provenance={"commit": "abc", "versions": versions, "when": "2026-11-16"})])
+    other = record(result={"errors": []}, provenance={"commit": "def", "versions": versions | {"torch": "3.0"}})
+    with pytest.raises(RecordError) as caught:
+        add_records(tmp_path, [other])
+    for words in ("commit abc, python 3.11.7, torch 2.13.0, 2026-11-16", "commit def, python 3.11.7, torch 3.0"):
+        assert words in str(caught.value)
+    with pytest.raises(RecordError, match=r"method\.epochs was 5 and is 6"):
+        check_settings(record(settings={"method": {"epochs": 5, "a": 1}}), {"method": {"a": 1, "epochs": 6}})
+
+
+def _add_some(folder, first):
+    for seed in range(first, first + 10):
+        add_records(folder, [record(seed=seed)])
+
+
+def test_processes_that_add_at_once_lose_nothing(tmp_path):
+    context = multiprocessing.get_context("fork")
+    processes = [context.Process(target=_add_some, args=(tmp_path, first)) for first in (0, 10, 20)]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [found.seed for found in read_records(tmp_path, "fig2")] == list(range(30))

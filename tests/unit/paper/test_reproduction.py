@@ -91,12 +91,6 @@ def test_options_raise_an_error_for_bad_values(settings, complaint):
         Options(**settings)
 
 
-@pytest.mark.parametrize("targets", [[], ["fig1"], ["table1", "fig2"]])
-def test_stored_raises_an_error_for_other_targets(tmp_path, targets):
-    with pytest.raises(ValueError, match="stored: only table1 and ablations"):
-        reproduce(targets, tmp_path, silent, Options(stored=True))
-
-
 def test_options_give_the_resources():
     options = Options(workers=3, cluster="tcp://somewhere:1", device="cuda")
     assert options.resources == Resources(workers=3, cluster="tcp://somewhere:1", device="cuda")
@@ -113,3 +107,12 @@ def test_undecided_verdict_neither_holds_nor_fails(tmp_path):
     print_verdicts(verdicts, tmp_path, Console(width=200, file=text))
     assert [line.split()[0] for line in text.getvalue().splitlines()[::2][:3]] == ["holds", "FAILS", "open"]
     assert "1 of 3 claims hold, 1 open (what was run does not decide)." in text.getvalue()
+
+
+def test_bounded_verdict_is_told_as_an_interval(tmp_path):
+    verdict = Verdict("claim", "source", "procedure", "result", None, "between -0.1 and +0.2")
+    assert verdict_markdown([verdict]).splitlines()[2].endswith(" | between -0.1 and +0.2 |")
+    text = io.StringIO()
+    print_verdicts([verdict], tmp_path, Console(width=200, file=text))
+    assert text.getvalue().split()[0] == "interval"
+    assert "0 of 1 claims hold, 1 bounded by an interval." in text.getvalue()

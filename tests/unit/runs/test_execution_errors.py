@@ -12,6 +12,7 @@ import toy_runs
 from toy_runs import NODES, TRAINING, Toy
 
 from ebbing.learn import DigitTasks, Experiment, Sgd, occurrences, prefix_tree, train_reference
+from ebbing.learn._code_digest import code_digest
 from ebbing.runs import execute
 
 store, trained = toy_runs.store, toy_runs.trained  # fixtures
@@ -112,7 +113,8 @@ def test_part_may_have_a_settings_method():
             return {"size": 3}
 
     described = Experiment(Described(), TRAINING.architecture, TRAINING.method).describe()  # type: ignore[arg-type]
-    assert described["tasks"] == {"kind": "Described", "size": 3, "identity": "plain"}
+    code = code_digest(Described())
+    assert described["tasks"] == {"kind": "Described", "size": 3, "identity": "plain", "code": code}
     assert described["method"] == TRAINING.describe()["method"]
 
 

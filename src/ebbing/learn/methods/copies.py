@@ -18,11 +18,11 @@ from ebbing.learn.methods.fine_tuning import FineTuningLearner, UnprotectedMetho
 class Copies(UnprotectedMethod):
     """Plain gradient descent task by task, with a copy of the network after each task.
 
-    The settings are those of `UnprotectedMethod`.
-
     Attributes:
+        schedule: How each task is learned: learning rate, epochs, batch size.
+        per_task: Names, or patterns such as "*_head", of modules and parameters of which each task has a copy.
         identifier: The name of the method in the keys of stored results.
-    """
+    """  # noqa: DOC602, DOC603 (the settings of the base class are listed, too)
 
     identifier: ClassVar[str] = "Copies"
 

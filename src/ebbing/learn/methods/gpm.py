@@ -17,13 +17,18 @@ class Gpm(ProjectionMethod):
     """Gradient projection memory: the gradient G of a layer's weight is replaced by G (I - M M').
 
     M is an orthonormal basis of the input directions of the old tasks. After a task, M is extended by the leading left
-    singular vectors of R - M M'R until it holds the threshold's share of the energy of the layer's inputs R. The
-    settings are those of `ProjectionMethod`.
+    singular vectors of R - M M'R until it holds the threshold's share of the energy of the layer's inputs R.
 
     Attributes:
+        schedule: How each task is learned: learning rate, epochs, batch size.
+        threshold: The share of energy to protect. A number stands for `Threshold(number)`.
+        num_examples: The number of examples on which subspaces are measured: one value, or one per layer.
+        per_task: Names, or patterns such as "*_head", of modules and parameters of which each task has a copy.
+        norms: Whether normalization layers are task-specific ("per_task"), "frozen" after the first task, or "shared"
+            by all tasks and unprotected.
         identifier: The name of the method in the keys of stored results.
         version: The version of the method, which enters the key of stored results.
-    """
+    """  # noqa: DOC602, DOC603 (the settings of the base class are listed, too)
 
     identifier: ClassVar[str] = "Gpm"
 

@@ -27,21 +27,20 @@ class Sgd:
     """Plain stochastic gradient descent; the defaults are the paper's settings.
 
     Attributes:
-        identifier: The name of the method in the keys of stored results.
         learning_rate: The learning rate.
         epochs: The number of epochs per task.
         batch_size: The number of examples per step; None for the whole training set.
         loss: The training loss: "cross-entropy" on the logits, or "squared" error of the sigmoid.
+        identifier: The name of the method in the keys of stored results.
         version: The version of the method. It enters the key of stored results: raise it when results change.
     """
-
-    identifier: ClassVar[str] = "Sgd"
 
     learning_rate: float = 0.1
     epochs: int = 600
     batch_size: int | None = None
     loss: Literal["cross-entropy", "squared"] = "cross-entropy"
 
+    identifier: ClassVar[str] = "Sgd"
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:

@@ -26,10 +26,15 @@ class Trgp(ProjectionMethod):
     The effective weight of a task is W_eff = W + sum_j lambda_j W S_j (Q_j - I) S_j' over the old tasks j that it
     trusts, with subspaces S_j. Q_j starts at I and is trained together with W; lambda_j = 1. Task j is trusted in a
     layer if |G S_j| > `trust_threshold` |G|, G the gradient of the new task's loss; of these tasks, the ones with the
-    largest |G S_j|. The other settings are those of `ProjectionMethod`.
+    largest |G S_j|.
 
     Attributes:
-        identifier: The name of the method in the keys of stored results.
+        schedule: How each task is learned: learning rate, epochs, batch size.
+        threshold: The share of energy to protect. A number stands for `Threshold(number)`.
+        num_examples: The number of examples on which subspaces are measured: one value, or one per layer.
+        per_task: Names, or patterns such as "*_head", of modules and parameters of which each task has a copy.
+        norms: Whether normalization layers are task-specific ("per_task"), "frozen" after the first task, or "shared"
+            by all tasks and unprotected.
         max_trusted: The largest number of old tasks to trust, in every layer.
         trust_threshold: The share of the gradient's norm that must lie in an old task's subspace, in [0, 1].
         as_published: Whether to reproduce the deviations of the authors' code from the published method; or a tuple
@@ -39,8 +44,9 @@ class Trgp(ProjectionMethod):
             first layer trusts none.
         latest_only_at: The numbers, from 0, of tasks that may trust the latest old task only. The authors' script for
             Permuted MNIST has this for task 2.
+        identifier: The name of the method in the keys of stored results.
         version: The version of the method, which enters the key of stored results.
-    """
+    """  # noqa: DOC602, DOC603 (the settings of the base class are listed, too)
 
     identifier: ClassVar[str] = "Trgp"
 

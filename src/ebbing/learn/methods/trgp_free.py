@@ -22,14 +22,22 @@ StartFrom = Literal["shared", "latest"]
 class TrgpFree(Trgp):
     """TRGP with free task-specific updates in trusted directions, instead of scale matrices.
 
-    The other settings are those of `Trgp`. As nothing of this was published, `as_published` raises an error.
-
     Attributes:
-        identifier: The name of the method in the keys of stored results.
+        schedule: How each task is learned: learning rate, epochs, batch size.
+        threshold: The share of energy to protect. A number stands for `Threshold(number)`.
+        num_examples: The number of examples on which subspaces are measured: one value, or one per layer.
+        per_task: Names, or patterns such as "*_head", of modules and parameters of which each task has a copy.
+        norms: Whether normalization layers are task-specific ("per_task"), "frozen" after the first task, or "shared"
+            by all tasks and unprotected.
+        max_trusted: The largest number of old tasks to trust, in every layer.
+        trust_threshold: The share of the gradient's norm that must lie in an old task's subspace, in [0, 1].
+        as_published: False: nothing of this was published, and anything else raises an error.
+        latest_only_at: The numbers, from 0, of tasks that may trust the latest old task only.
         start_from: Where a task starts in the directions that it trusts: at the weights of the "latest" task that it
             trusts there, so that it continues from it, or at the "shared" weights, as in TRGP.
+        identifier: The name of the method in the keys of stored results.
         version: The version of the method, which enters the key of stored results.
-    """
+    """  # noqa: DOC602, DOC603 (the settings of the base class are listed, too)
 
     identifier: ClassVar[str] = "TrgpFree"
 

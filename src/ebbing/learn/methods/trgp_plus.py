@@ -17,15 +17,24 @@ from ebbing.learn.methods.trgp import Trgp
 class TrgpPlus(Trgp):
     """TRGP with weights lambda_j that decrease with the age of the trusted task j.
 
-    The other settings are those of `Trgp`.
-
     Attributes:
-        identifier: The name of the method in the keys of stored results.
+        schedule: How each task is learned: learning rate, epochs, batch size.
+        threshold: The share of energy to protect. A number stands for `Threshold(number)`.
+        num_examples: The number of examples on which subspaces are measured: one value, or one per layer.
+        per_task: Names, or patterns such as "*_head", of modules and parameters of which each task has a copy.
+        norms: Whether normalization layers are task-specific ("per_task"), "frozen" after the first task, or "shared"
+            by all tasks and unprotected.
+        max_trusted: The largest number of old tasks to trust, in every layer.
+        trust_threshold: The share of the gradient's norm that must lie in an old task's subspace, in [0, 1].
+        as_published: Whether to reproduce the deviations of the authors' code, all or some by name, as in `Trgp`.
+        latest_only_at: The numbers, from 0, of tasks that may trust the latest old task only. The authors' script for
+            Permuted MNIST has this for task 2.
         weights: The weights of the trusted tasks, most recent first, one for each of `max_trusted`. With fewer trusted
             tasks, the first weights are used, scaled to mean 1; so a single trusted task has weight 1.
         recency: If given, r: the weights are proportional to r^(t-j), with mean 1, and `weights` is not used.
+        identifier: The name of the method in the keys of stored results.
         version: The version of the method, which enters the key of stored results.
-    """
+    """  # noqa: DOC602, DOC603 (the settings of the base class are listed, too)
 
     identifier: ClassVar[str] = "TrgpPlus"
 
