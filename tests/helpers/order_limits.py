@@ -17,6 +17,7 @@ from ebbing.order.simple_rules import CHEAP_RULES
 from ebbing.problem import Problem
 
 OBJECTIVES: tuple[Objective, ...] = ("forgetting", "generalization", 0.3, {"forgetting": 1.0, "generalization": 20.0})
+_HEEDING = ("certified", "_known", "_by_sorting", "_order_equal", "_order_unequal", "_worst_equal", "_worst_unequal")
 SCALES = (1.0, 1.0, 1.0, 1e-160, 1e-80, 1e80, 1e149)
 
 

@@ -175,7 +175,7 @@ def order(
         from ebbing._validate import check_seconds
         from ebbing.cli._console import end_at_once, print_result
         from ebbing.io.schema import front_json, order_json, to_json
-        from ebbing.order import heed_interrupts
+        from ebbing.order import Stakes, heed_interrupts
         from ebbing.order._compilation import compiling
         from ebbing.plot.order import picture_format, save
 
@@ -208,14 +208,14 @@ def order(
                 found = ebbing.front(problem, seconds=seconds, seed=seed, progress=report)
             else:
                 found = ebbing.stakes(problem, minimized, seconds=seconds, seed=seed, progress=report)
-        if plot is not None:
+        if plot is not None and isinstance(found, Stakes):
             save(found.plan, plot)
-        if as_json and front:
-            print(to_json("front", front_json(found)))
-        elif as_json:
+        if not as_json:
+            print_result(found)
+        elif isinstance(found, Stakes):
             print(to_json("order", order_json(found, objective)))
         else:
-            print_result(found)
+            print(to_json("front", front_json(found)))
         if compiling():  # after Ctrl-C: nobody waits for that
             end_at_once()
 

@@ -3,7 +3,9 @@
 from ebbing.order._best_order import best_order
 from ebbing.order._clock import heed_interrupts
 from ebbing.order._front import Front, FrontPoint, front
-from ebbing.order._stakes import RandomOrders, Stakes, random_orders, stakes, worst_order
+from ebbing.order._random_orders import RandomOrders, random_orders
+from ebbing.order._stakes import Stakes, stakes
+from ebbing.order._worst_order import worst_order
 from ebbing.order.plan import Plan
 
 __all__ = [

@@ -1,7 +1,7 @@
 """Time limits that also end at Ctrl-C.
 
-Inside `heed_interrupts` the first Ctrl-C only sets a flag. Every `Clock` looks at it, so searches end between two slices
-of work with what they have found, and nothing is left half done. A second Ctrl-C raises KeyboardInterrupt at once.
+Inside `heed_interrupts` the first Ctrl-C only sets a flag. Every `Clock` looks at it, so searches end between two
+slices of work with what they have found, and nothing is left half done. A second Ctrl-C raises KeyboardInterrupt.
 """
 
 from __future__ import annotations

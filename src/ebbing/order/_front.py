@@ -13,6 +13,7 @@ from ebbing.order._best_order import Progress, best_order, check_progress, compi
 from ebbing.order._clock import Clock, heed_interrupts, heeding
 from ebbing.order._search_space import provable
 from ebbing.order._tables import COLUMNS, join_names, problem_table
+from ebbing.order.objective import Criterion
 from ebbing.problem import Problem
 from ebbing.theory import expect
 from ebbing.theory._description import learning_notes
@@ -153,7 +154,7 @@ def front(problem: Problem, *, seconds: float = 60.0, seed: int = 0, progress: P
         >>> [point.order.index(0) + 1 for point in points]       # the special task moves to the front
         [2, 1]
     """
-    expect(problem).forgetting  # raises the errors of problems without an answer
+    Criterion.of(problem, "forgetting")  # raises the errors of problems without an answer
     clock, seed, report = Clock(check_seconds(seconds)), check_seed(seed), heeding(check_progress(progress))
 
     def solve(f: float, g: float) -> FrontPoint:

@@ -207,8 +207,8 @@ def search(
     hot = float(np.std(sampled)) + problem.tolerance
     moves, warm = max(1000, _MOVES * T), 1.0
     fitting = _SAMPLED * clock.left / max(time.monotonic() - began, 1e-9)  # a move takes about as long as a value
-    if fitting < moves:  # no time for one cooling: a short one, from the best order and not so hot
-        moves, warm, rounds = max(1, int(fitting)), _LUKEWARM, 1
+    if fitting < moves:  # no time for one cooling: short ones, from the best order and not so hot
+        moves, warm = max(1, int(fitting)), _LUKEWARM
     stopped = False
     try:
         for done in range(1, rounds + 1):

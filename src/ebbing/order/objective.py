@@ -14,7 +14,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import frexp, isfinite, ldexp
-from numbers import Real
 
 import numpy as np
 import numpy.typing as npt
@@ -67,7 +66,9 @@ class Criterion:
         """
         check_problem(problem)
         known = ("forgetting", "generalization")
-        if isinstance(objective, Real) and not isinstance(objective, bool) and 0 <= objective <= 1:
+        if isinstance(objective, np.number):
+            objective = float(objective)
+        if isinstance(objective, int | float) and not isinstance(objective, bool) and 0 <= objective <= 1:
             objective = {"forgetting": float(objective), "generalization": 1.0 - float(objective)}
         weights = {objective: 1.0} if isinstance(objective, str) else objective
         weights = dict(weights) if isinstance(weights, Mapping) else {}
