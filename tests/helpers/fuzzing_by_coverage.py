@@ -12,9 +12,9 @@ import tempfile
 import warnings
 from pathlib import Path
 
-import atheris  # type: ignore[import-not-found]
+import atheris  # type: ignore
 
-with atheris.instrument_imports(include=["ebbing.io", "ebbing._gram", "ebbing._euclidean", "tomllib", "csv", "json"]):
+with atheris.instrument_imports(include=["ebbing.io", "ebbing._gram", "ebbing._euclidean", "tomllib", "csv", "json"]):  # type: ignore
     from ebbing.io import read_matrix, read_problem
     from ebbing.io.problems import read_matrix_problem
 
