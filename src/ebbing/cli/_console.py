@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NoReturn
 
 from rich.console import Console
 from rich.table import Table
@@ -37,3 +42,24 @@ def new_table(*headers: str, left: Sequence[int] = (0,)) -> Table:
     for i, header in enumerate(headers):
         table.add_column(safe_text(header), justify="left" if i in left else "right")
     return table
+
+
+@contextmanager
+def ended_by_interrupts() -> Iterator[None]:
+    """Let Ctrl-C end the command at once, where nothing is lost; packages that are being imported may swallow it."""
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+def end_at_once() -> NoReturn:
+    """End the command successfully without waiting for its threads."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

@@ -167,51 +167,57 @@ def order(
 
     Example: ebbing order --distances distances.csv -n 50 -p 100 --sigma 0.3
     """
-    import ebbing
-    from ebbing._progress import status_line
-    from ebbing.cli._console import print_result
-    from ebbing.io.schema import front_json, order_json, to_json
-    from ebbing.plot.order import picture_format, save
+    from ebbing.cli._console import ended_by_interrupts
 
-    problem = load_problem(
-        "order",
-        file,
-        tasks=tasks,
-        gram=gram,
-        vectors=vectors,
-        distances=distances,
-        cosines=cosines,
-        norms=norms,
-        tolerance=tolerance,
-        n=n,
-        p=p,
-        sigma=sigma,
-        unmodeled=unmodeled,
-    )
-    minimized = parse_objective(objective)
-    if plot is not None:
-        picture_format(plot)
-        check_output_file("--plot", plot)
-    if front and (plot is not None or objective != "forgetting"):
-        raise ValueError(
-            "--front shows all balances of forgetting and generalization: leave out --plot and --objective"
+    with ended_by_interrupts():
+        import ebbing
+        from ebbing._progress import status_line
+        from ebbing._validate import check_seconds
+        from ebbing.cli._console import end_at_once, print_result
+        from ebbing.io.schema import front_json, order_json, to_json
+        from ebbing.order import heed_interrupts
+        from ebbing.order._compilation import compiling
+        from ebbing.plot.order import picture_format, save
+
+        minimized, seconds = parse_objective(objective), check_seconds(seconds)
+        if plot is not None:
+            picture_format(plot)
+            check_output_file("--plot", plot)
+        if front and (plot is not None or objective != "forgetting"):
+            raise ValueError(
+                "--front shows all balances of forgetting and generalization: leave out --plot and --objective"
+            )
+        problem = load_problem(
+            "order",
+            file,
+            tasks=tasks,
+            gram=gram,
+            vectors=vectors,
+            distances=distances,
+            cosines=cosines,
+            norms=norms,
+            tolerance=tolerance,
+            n=n,
+            p=p,
+            sigma=sigma,
+            unmodeled=unmodeled,
         )
-    if front:
+    with heed_interrupts():  # the first Ctrl-C ends the search, and what it found is shown
         with status_line("searching") as report:
-            points = ebbing.front(problem, seconds=seconds, seed=seed, progress=report)
-        if as_json:
-            print(to_json("front", front_json(points)))
+            if front:
+                found = ebbing.front(problem, seconds=seconds, seed=seed, progress=report)
+            else:
+                found = ebbing.stakes(problem, minimized, seconds=seconds, seed=seed, progress=report)
+        if plot is not None:
+            save(found.plan, plot)
+        if as_json and front:
+            print(to_json("front", front_json(found)))
+        elif as_json:
+            print(to_json("order", order_json(found, objective)))
         else:
-            print_result(points)
-        return
-    with status_line("searching") as report:
-        stakes = ebbing.stakes(problem, minimized, seconds=seconds, seed=seed, progress=report)
-    if plot is not None:
-        save(stakes.plan, plot)
-    if as_json:
-        print(to_json("order", order_json(stakes, objective)))
-    else:
-        print_result(stakes)
+            print_result(found)
+        if compiling():  # after Ctrl-C: nobody waits for that
+            end_at_once()
 
 
 def metrics(

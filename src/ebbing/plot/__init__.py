@@ -11,6 +11,7 @@ module                                      what it draws
 `metrics`                                   the metrics of a measured matrix
 `order`                                     distances between tasks, and task orders
 `fig1`, `fig2`                              Figures 1 and 2 of the paper (`ebbing.paper.fig1`, `ebbing.paper.fig2`)
+`frontier`                                  accuracy against memory (`ebbing.paper.frontier`)
 `method_comparison`                         Table 1 and the ablations (`ebbing.paper.method_comparison`)
 `rule_comparison`                           losses of ordering rules (`ebbing.paper.rule_comparison`)
 `sensitivity`                               Figure 2 under other settings (`ebbing.paper.sensitivity`)
@@ -26,6 +27,7 @@ _HOME = {
     "plot_expectation_grid": "errors",
     "plot_fig1": "fig1",
     "plot_fig2": "fig2",
+    "plot_frontier": "frontier",
     "plot_method_comparison": "method_comparison",
     "plot_metrics": "metrics",
     "plot_order_comparison": "order",
