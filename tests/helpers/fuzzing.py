@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 
 import ebbing
 from ebbing import cli
@@ -35,7 +36,7 @@ from ebbing.io.problems import read_matrix_problem
 SECONDS = 10
 """No input takes longer."""
 
-BATCH = 250
+BATCH = 500
 """Inputs in one process, so that a crash or an endless loop loses no more."""
 
 _MODULES = (
@@ -495,6 +496,8 @@ def fuzz(first: int, count: int, seed: int, *, orders: bool = True) -> list[dict
     """
     for module in _MODULES:
         importlib.import_module(module)  # once, and not in the time of an input
+    if isinstance(cli.app, typer.Typer):
+        cli.app = typer.main.get_command(cli.app)  # type: ignore[assignment]  (once, and not for every input)
     if orders:  # compiles the search
         for n in (5, [5, 6, 7]):
             ebbing.stakes(ebbing.Problem.orthogonal(3, n=n, p=20))

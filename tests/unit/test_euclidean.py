@@ -80,14 +80,14 @@ def test_numbers_of_few_significant_digits_are_taken(digits):
     make(Problem.from_distances, D)
 
 
-def test_one_minus_cosine_is_no_distance_and_the_error_says_so():
+def test_one_minus_cosine_is_no_distance():
     C = cosines_between(points(3))
     with pytest.raises(ValueError, match=r"no vectors have these distances.*1 - cosine.*from_cosines, --cosines"):
         Problem.from_distances(1 - C, **SIZES)
     assert np.allclose(Problem.from_cosines(C, **SIZES).gram, C)
 
 
-def test_distances_far_from_euclidean_need_the_tolerance_of_the_error():
+def test_other_distances_need_the_tolerance_of_the_error():
     D = 3 * np.array([[0, 1, 1, 2], [1, 0, 2, 1], [1, 2, 0, 1], [2, 1, 1, 0.0]])
     with pytest.raises(ValueError, match="a tolerance of") as caught:
         Problem.from_distances(D, **SIZES)

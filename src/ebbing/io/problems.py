@@ -22,17 +22,14 @@ be those of vectors), `unmodeled` (energy of missing features) and `names`.
 from __future__ import annotations
 
 import os
-import re
 import reprlib
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError
 
-from ebbing._limits import MOST_TOML_BYTES, MOST_TOML_KEYS
 from ebbing._validate import EntryError
-from ebbing.io._bytes import read_bytes
+from ebbing.io._toml import read_toml
 from ebbing.io.matrices import FORMATS, NamedMatrix, read_named_matrix
 from ebbing.problem import Problem
 
@@ -120,36 +117,11 @@ def read_problem(path: str | os.PathLike[str]) -> Problem:
     file = Path(path)
     if file.is_dir():
         raise ValueError(f"{file}: this is a directory; name a TOML file in it")
-    content = _parse_toml(file, read_bytes(file, MOST_TOML_BYTES, _WAY_OUT))
+    content = read_toml(file, or_else=_other_reader(file))
     try:
         return parse_problem(content)
     except ValueError as error:
         raise ValueError(f"{file}: {error}") from None
-
-
-def _parse_toml(file: Path, content: bytes) -> dict[str, Any]:
-    """Return the entries of a TOML file; `file` is named in errors."""
-    try:
-        text = content.decode("utf-8-sig")
-        # The parser's memory grows with the number of keys, and with the square of the number of their parts.
-        plain = _STRINGS_AND_COMMENTS.sub(lambda found: "" if found[0][0] == "#" else "_", text)
-        if _LONG_KEY.search(plain) or plain.count("=") + len(_TABLE.findall(plain)) > MOST_TOML_KEYS:
-            raise ValueError(f"more than {MOST_TOML_KEYS} keys, or parts of a key; a problem has a dozen")
-        return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{file} is not a TOML file: {error}{_other_reader(file)}") from None
-    except RecursionError:
-        raise ValueError(f"{file}: brackets are nested too deeply; a matrix has two levels") from None
-    except ValueError as error:  # too many keys, or a number of more digits than Python reads
-        raise ValueError(f"{file}: {error}") from None
-
-
-_WAY_OUT = "; a large matrix goes into a file of its own: --gram, --vectors, --distances or --cosines"
-_STRINGS_AND_COMMENTS = re.compile(
-    r'"""(?:\\.|[^\\])*?"""|"(?:\\.|[^"\\\n])*"' + r"|'''.*?'''|'[^'\n]*'" + r"|#[^\n]*", re.DOTALL
-)
-_LONG_KEY = re.compile(rf"(?:\.[ \t]*[\w-]+[ \t]*){{{MOST_TOML_KEYS}}}")
-_TABLE = re.compile(r"^[ \t]*\[\[?[ \t]*[\w.-]+[ \t]*\]\]?[ \t]*\r?$", re.MULTILINE)
 
 
 def parse_problem(content: dict[str, Any]) -> Problem:

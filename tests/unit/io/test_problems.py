@@ -299,7 +299,7 @@ def test_what_would_take_much_memory_is_not_parsed(read, text, message):
         read(text)
 
 
-def test_dots_and_equal_signs_in_names_and_rows_are_no_keys(read):
+def test_dots_and_equal_signs_in_names_are_no_keys(read):
     names = ["a." * 300, "=" * 300]
     problem = read(HEAD + f"orthogonal = 2\nnames = {json.dumps(names)}\n# {'=' * 300}\n")
     assert problem.names == tuple(names)

@@ -8,7 +8,7 @@ from ebbing import Problem, expect
 from ebbing.plot._axes import plain_label
 
 
-def test_characters_that_no_font_has_become_squares_with_one_warning():
+def test_characters_that_no_font_has_become_squares():
     names = ["猫", "dog", "\x1b[31m", "$x$", "é"]
     e = expect(Problem.orthogonal(5, n=50, p=100, names=names))
     with warnings.catch_warnings(record=True) as caught:

@@ -151,7 +151,7 @@ def test_grid_summary_line_by_line():
 # ---------------------------------------------------------------- many tasks
 
 
-def test_standard_deviations_of_many_tasks_are_computed_on_demand():
+def test_standard_deviations_of_many_tasks_on_demand():
     e = expect(Problem.identical(TASKS_WITH_DEVIATIONS + 1, n=50, p=100, sigma=0.3))
     text, content = " ".join(e.summary().split()), expectation_json(e)
     assert "standard deviation of one run" not in text
