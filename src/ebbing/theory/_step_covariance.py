@@ -19,8 +19,40 @@ import numpy as np
 import numpy.typing as npt
 
 from ebbing._validate import Array
+from ebbing.curriculum import Curriculum, first_steps_of
+from ebbing.problem import Problem
 from ebbing.theory._covariance import _difference, _in_units, _largest
 from ebbing.theory._rates import Rates
+
+
+def deviations(
+    problem: Problem, curriculum: Curriculum | None, errors: Array, *, progress: Callable[[float], None] | None = None
+) -> tuple[Array, float, float]:
+    """Return the standard deviations of errors, F and G of steps to the end; NaN where they are not known.
+
+    Args:
+        problem: The tasks.
+        curriculum: The steps; None: one task after another.
+        errors: The expected errors (S+1, T), for their shape.
+        progress: Called with the finished fraction, 0 to 1.
+    """
+    if curriculum is None:
+        first = np.arange(1, problem.T + 1)
+        return step_deviations(problem.start, problem.gaps, Rates.of(problem), first - 1, first, progress=progress)
+    samples = curriculum.samples(problem)
+    mixed = np.count_nonzero(samples, axis=1).max() > 1
+    repeats = np.count_nonzero(samples, axis=0).max() > 1
+    if mixed or (curriculum.stored and repeats):
+        return unknown_deviations(errors)
+    tasks, N = samples.argmax(axis=1), samples.sum(axis=1)
+    rates = Rates.of_counts(N, np.int64(problem.p), problem.noise_variance[tasks])
+    first = first_steps_of(samples)
+    return step_deviations(problem.start, problem.gaps, rates, tasks, first, progress=progress)
+
+
+def unknown_deviations(errors: Array) -> tuple[Array, float, float]:
+    """Return NaN for all: no closed form is known."""
+    return np.full(errors.shape, np.nan), np.nan, np.nan
 
 
 def step_deviations(
@@ -91,14 +123,14 @@ def step_deviations(
         infinite = bool(np.isinf(rates.noise_error_std[s]) or (infinite and retained > 0))
         ever_infinite |= infinite
         mean = retained * mean + rates.replaced[s] * gap + noise[s]
-        errors[s + 1] = np.inf if infinite else rest.diagonal()  # the gap of a task to itself is zero
-        if progress:
+        if progress is not None:
             progress((s + 1) / S)
+        errors[s + 1] = np.inf if infinite else rest.diagonal()  # the gap of a task to itself is zero
     G = np.inf if infinite else (rest.sum() - coefficient * gaps.sum()) / T**2
     F = np.inf if ever_infinite else F
     # Rounding may leave a variance that is zero at -1e-33.
-    deviations = [unit * np.sqrt(np.maximum(variance, 0.0)) for variance in (errors, F, G)]
-    return deviations[0], float(deviations[1]), float(deviations[2])
+    errors, F, G = (unit * np.sqrt(np.maximum(variance, 0.0)) for variance in (errors, F, G))
+    return errors, float(F), float(G)
 
 
 def _weights_of_forgetting(rates: Rates, first_steps: npt.NDArray[np.int64]) -> Array:

@@ -30,7 +30,7 @@ from ebbing.theory._rates import (
     finite_rates,
 )
 from ebbing.theory._recursion import ExpectedErrors
-from ebbing.theory._step_covariance import step_deviations
+from ebbing.theory._step_covariance import deviations, unknown_deviations
 from ebbing.theory._steps import expected_errors
 from ebbing.theory._terms import SOURCES, Terms
 
@@ -106,21 +106,12 @@ class Expectation(Tabular):
 
     @cached_property
     def _standard_deviations(self) -> tuple[Array, float, float]:
-        return self._deviations(None)
+        return self._deviations()
 
-    def _deviations(self, progress: Callable[[float], None] | None) -> tuple[Array, float, float]:
-        problem = self.problem
-        if self._curriculum is None:
-            rates, tasks = Rates.of(problem), np.arange(problem.T)
-        else:
-            samples = self._curriculum.samples(problem)
-            single = np.count_nonzero(samples, axis=1).max() == 1
-            repeats = np.count_nonzero(samples, axis=0).max() > 1
-            if not single or self.learner not in _SAME or (self._curriculum.stored and repeats):
-                return np.full(self.errors.shape, np.nan), np.nan, np.nan
-            tasks, N = samples.argmax(axis=1), samples.sum(axis=1)
-            rates = Rates.of_counts(N, np.int64(problem.p), problem.noise_variance[tasks])
-        return step_deviations(problem.start, problem.gaps, rates, tasks, self.first_steps, progress=progress)
+    def _deviations(self, progress: Callable[[float], None] | None = None) -> tuple[Array, float, float]:
+        if self.learner not in _SAME:
+            return unknown_deviations(self.errors)
+        return deviations(self.problem, self._curriculum, self.errors, progress=progress)
 
     def compute_std(self, progress: Callable[[float], None] | None = None) -> None:
         """Compute the standard deviations now; their first use does so otherwise, in silence.
@@ -229,10 +220,6 @@ class Expectation(Tabular):
             A row per task, in the order of the problem.
         """
         errors, first, names = self.errors, self.first_steps, self.problem.names
-        if self.problem.T == 1 and self._curriculum is None:  # nothing before it, nothing after it
-            numbers = (format_number(error, ".4g") for error in (errors[0, 0], errors[1, 0]))
-            note = "Errors are expected squared distances to the task's ground truth. One task forgets nothing."
-            return Table(title, ["task", "initial error", "learned"], [[names[0], *numbers]], [note])
         headers = ["task", "initial error", "just learned", "at the end", "forgetting"]
         columns = [errors[0], errors[first, np.arange(len(names))], errors[-1], self.forgetting_matrix[-1]]
         note = (
