@@ -142,8 +142,8 @@ const charts = (() => {
   /** Signed parts of several totals, stacked from zero to both sides. rows: {name, total, parts: [{value, className, name}]}. */
   function stacks(o) {
     const width = WIDTH;
-    const rowHeight = 62;
-    const height = 34 + rowHeight * o.rows.length;
+    const rowHeight = 104;
+    const height = 8 + rowHeight * o.rows.length;
     let low = 0;
     let high = 0;
     for (const row of o.rows) {
@@ -160,8 +160,8 @@ const charts = (() => {
     const x = scale(low, high > low ? high : low + 1, 16, width - 16, false);
     const parts = [];
     o.rows.forEach((row, r) => {
-      const top = 28 + r * rowHeight;
-      parts.push(`<text class="label" x="16" y="${top - 8}">${escape(row.name)} = ${format(row.total)}</text>`);
+      const top = 44 + r * rowHeight;
+      parts.push(`<text class="label" x="16" y="${top - 12}">${escape(row.name)} = ${format(row.total)}</text>`);
       let below = 0;
       let above = 0;
       for (const part of row.parts) {
@@ -172,13 +172,13 @@ const charts = (() => {
         else above += part.value;
         const wide = x(to) - x(from);
         parts.push(
-          `<rect class="part ${part.className}" x="${x(from).toFixed(1)}" y="${top}" width="${Math.max(wide, 0.5).toFixed(1)}" height="26"><title>${escape(part.name)}: ${format(part.value)}</title></rect>`,
+          `<rect class="part ${part.className}" x="${x(from).toFixed(1)}" y="${top}" width="${Math.max(wide, 0.5).toFixed(1)}" height="44"><title>${escape(part.name)}: ${format(part.value)}</title></rect>`,
         );
         if (wide > 46) {
-          parts.push(`<text class="inside" x="${((x(from) + x(to)) / 2).toFixed(1)}" y="${top + 17}" text-anchor="middle">${format(part.value)}</text>`);
+          parts.push(`<text class="inside" x="${((x(from) + x(to)) / 2).toFixed(1)}" y="${top + 27}" text-anchor="middle">${format(part.value)}</text>`);
         }
       }
-      parts.push(`<line class="axis strong" x1="${x(0).toFixed(1)}" x2="${x(0).toFixed(1)}" y1="${top - 4}" y2="${top + 30}"/>`);
+      parts.push(`<line class="axis strong" x1="${x(0).toFixed(1)}" x2="${x(0).toFixed(1)}" y1="${top - 4}" y2="${top + 48}"/>`);
     });
     return svg({ parts, width, height }, o.title);
   }
