@@ -41,6 +41,7 @@ ORDER = (
     "integrations",
     "paper",
     "plot",
+    "explorer",
     "report",
     "_progress",
     "__init__",  # the public face

@@ -18,8 +18,9 @@
     { name: "Two tasks with an angle", state: { kind: "angle", angle: 60, sigma: 0.1, p: 200 }, notice: "Move the angle: opposite tasks (180°) destroy each other, but forgetting does not simply follow similarity." },
     { name: "Two categories, in blocks", state: { kind: "categories", labels: "AABB", p: 200 }, notice: "Press “Order of least forgetting”: alternating the categories forgets less (Section 5.2)." },
     { name: "One special task", state: { kind: "categories", labels: "BAAAAA", p: 100 }, notice: "Drag B: in the first half of the sequence is best (Proposition on one special task)." },
-    { name: "Replay helps", state: { kind: "categories", labels: "ABCD", p: 1000, n: 100, sigma: 0.3, memory: 50 }, notice: "Fresh samples of old tasks bring the error down: the curve “How much old data?” falls." },
-    { name: "Replay hurts", state: { kind: "orthogonal", T: 4, p: 100, n: 50, sigma: 0.5, memory: 15 }, notice: "With old data the batch gets as large as the model (N near p): noise and conflict explode." },
+    { name: "Replay helps", state: { T: 4, p: 20, n: 100, sigma: 0.3, memory: 30 }, notice: "With more samples than parameters, old data is all that keeps old tasks: both curves of “How much old data?” fall." },
+    { name: "Replay hurts", state: { T: 4, p: 1000, n: 100, sigma: 0.3, memory: 50 }, notice: "A large model has room for all tasks. Old data of unrelated tasks adds conflict to each batch: F and G rise with it." },
+    { name: "Replay at the threshold", state: { T: 4, p: 100, n: 50, sigma: 0.5, memory: 12 }, notice: "Old data makes the batch as large as the model (N near p): noise and conflict explode." },
     { name: "Averaging instead of replay", state: { T: 6, p: 100, n: 80, sigma: 0.3, weight: 0.5 }, notice: "Averaging new with old weights (model merging) trades learning for memory." },
   ];
 
@@ -263,7 +264,7 @@
     const p = $("answer");
     p.textContent = "";
     const add = (text, bold) => p.append(bold ? Object.assign(document.createElement("b"), { textContent: text }) : text);
-    if (!Number.isFinite(result.G)) {
+    if (!Number.isFinite(result.G) || !Number.isFinite(result.F)) {
       add("The expected errors are infinite here: a step has as many samples as the model has parameters (within 1), and its labels are noisy. Move p, n or the old data.");
       return;
     }
