@@ -36,7 +36,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ebbing import metrics, theory
+from ebbing.curriculum import Curriculum
 from ebbing.io.matrices import read_matrix
+from ebbing.learners import Averaged, GradientFlow, GradientSteps, MinimumNorm, OnePassSgd, Ridge
 from ebbing.problem import Problem
 from ebbing.simulation import MeanEstimate, simulate, simulate_metrics, simulate_textbook
 from ebbing.theory import expect, expect_grid
@@ -49,8 +51,15 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Averaged",
+    "Curriculum",
+    "GradientFlow",
+    "GradientSteps",
     "MeanEstimate",
+    "MinimumNorm",
+    "OnePassSgd",
     "Problem",
+    "Ridge",
     "best_order",
     "data",
     "expect",

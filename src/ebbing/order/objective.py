@@ -21,8 +21,7 @@ from ebbing._validate import check_number
 from ebbing.order._assignment import Assignment
 from ebbing.problem import Problem, check_problem
 from ebbing.theory import expect
-from ebbing.theory._rates import Rates
-from ebbing.theory.expectation import check_two_tasks, finite_rates
+from ebbing.theory._rates import Rates, check_two_tasks, finite_rates
 
 Objective = str | float | Mapping[str, float]
 """'forgetting', 'generalization', or weights: {'forgetting': 0.7, 'generalization': 0.3}."""

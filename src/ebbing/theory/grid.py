@@ -15,9 +15,8 @@ from ebbing._validate import Array, check_array, check_counts, check_non_negativ
 from ebbing.problem import Problem
 from ebbing.theory._covariance import standard_deviations
 from ebbing.theory._description import HARDLY_LEARNED, describe_model
-from ebbing.theory._rates import Rates
+from ebbing.theory._rates import Rates, check_two_tasks
 from ebbing.theory._recursion import ExpectedErrors, column
-from ebbing.theory.expectation import check_two_tasks
 
 if TYPE_CHECKING:
     import pandas as pd
