@@ -59,7 +59,9 @@ def _state(problem: Problem) -> dict[str, Any]:
     """Return the state of the page that shows a problem."""
     check_problem(problem)
     if not 2 <= problem.T <= MOST_TASKS:
-        raise ValueError(f"the explorer shows 2 to {MOST_TASKS} tasks, not {problem.T}; use ebbing.expect and best_order")
+        raise ValueError(
+            f"the explorer shows 2 to {MOST_TASKS} tasks, not {problem.T}; use ebbing.expect and best_order"
+        )
     return {
         "kind": "gram",
         "matrix": "\n".join(", ".join(repr(float(x)) for x in row) for row in problem.gram),
@@ -67,5 +69,7 @@ def _state(problem: Problem) -> dict[str, Any]:
         "n": int(problem.n[0]),
         "p": problem.p,
         "sigma": float(problem.sigma[0]),
-        "unequal": None if problem.uniform else {"n": problem.n.tolist(), "sigma": (problem.noise_variance**0.5).tolist()},
+        "unequal": None
+        if problem.uniform
+        else {"n": problem.n.tolist(), "sigma": (problem.noise_variance**0.5).tolist()},
     }

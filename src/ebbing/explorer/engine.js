@@ -29,10 +29,12 @@ const engine = (() => {
     const over = N < p;
     const slack = Math.abs(p - N) - 1;
     const h = over ? N / p : 1;
-    let pull; // multiplies sum_{j<k} n_j n_k d_jk: the tasks of a batch disagree
-    if (over) pull = slack > 0 ? 1 / (p * slack) : Infinity;
+    let conflict; // error per unit of disagreement between the tasks of the step
+    if (over) conflict = slack > 0 ? (N / p) * ((p - 1) / slack) : Infinity;
+    else if (p === 1) conflict = 2 / (N + 2);
     else {
-      pull = slack > 0 ? -((N * N - N + 2 - 2 * N * p) / (slack * (N - 1) * N * (N + 2))) : Infinity;
+      const top = (N / (N - 1)) * (p + 1) - (p + 5 - (2 * (p + 1)) / N) / (N - 1);
+      conflict = slack > 0 ? (top * (N / (N + 2))) / slack : Infinity;
     }
     let q = 0;
     if (noise > 0) q = slack > 0 ? (over ? noise / slack : (p / slack) * (noise / N)) : Infinity;
@@ -41,9 +43,9 @@ const engine = (() => {
       shares: tasks.map((j) => counts[j] / N),
       N,
       h1: weight * h,
-      h2: weight * weight * h,
       kept: weight === 1 ? (over ? (p - N) / p : 0) : 1 - weight * h,
-      pull: weight * weight * pull,
+      unfinished: weight * (1 - weight) * h,
+      conflict: weight * weight * conflict,
       noise: weight * weight * q,
     };
   }
@@ -73,25 +75,25 @@ const engine = (() => {
     let last = null;
     for (let s = 0; s < samples.length; s++) {
       const c = step(samples[s], p, variance, weight);
-      let disagreement = 0;
+      let dispersion = 0; // mean squared distance of the step's ground truths to their mean
       for (let a = 0; a < c.tasks.length; a++) {
         for (let b = a + 1; b < c.tasks.length; b++) {
-          disagreement += samples[s][c.tasks[a]] * samples[s][c.tasks[b]] * gaps[c.tasks[a]][c.tasks[b]];
+          dispersion += c.shares[a] * c.shares[b] * gaps[c.tasks[a]][c.tasks[b]];
         }
       }
       for (const part of PARTS) {
         const values = now[part];
         let coupling = 0;
-        if (c.h1 !== c.h2) c.tasks.forEach((j, a) => (coupling += c.shares[a] * values[j]));
-        const constant =
-          -(c.h1 - c.h2) * coupling +
-          (part === "conflict" ? (disagreement > 0 ? c.pull * disagreement : 0) : part === "noise" ? c.noise : 0);
+        if (c.unfinished) c.tasks.forEach((j, a) => (coupling += c.shares[a] * values[j]));
+        let constant = c.unfinished ? -c.unfinished * coupling : 0;
+        if (part === "conflict" && dispersion > 0) constant += c.conflict * dispersion;
+        if (part === "noise") constant += c.noise;
         for (let i = 0; i < T; i++) {
           let added = constant;
           if (part === "gaps") {
             let distance = 0;
             c.tasks.forEach((j, a) => (distance += c.shares[a] * gaps[j][i]));
-            added += c.h1 * distance;
+            added += c.h1 * (distance - dispersion) + c.unfinished * dispersion;
           }
           if (learned[i]) lost[part][i] = c.kept * lost[part][i] + (added - (1 - c.kept) * first[part][i]);
           values[i] = (c.kept > 0 ? c.kept * values[i] : 0) + added;
