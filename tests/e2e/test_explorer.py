@@ -87,7 +87,8 @@ COMPUTE = """cases => cases.map(c => {
     const plain = ebbing.engine.expect(problem, ebbing.engine.sequential(c.n, order));
     const mixed = ebbing.engine.expect(problem, ebbing.engine.replay(c.n, order, c.memory), c.weight);
     const std = ebbing.engine.deviations(problem, c.n);
-    const flat = e => [e.F, e.G, ...Object.values(e.terms.F), ...Object.values(e.terms.G), ...e.errors.flatMap(r => [...r])];
+    const terms = e => [...Object.values(e.terms.F), ...Object.values(e.terms.G)];
+    const flat = e => [e.F, e.G, ...terms(e), ...e.errors.flatMap(r => [...r])];
     return {plain: flat(plain), mixed: flat(mixed), std: [std.F, std.G]};
 })"""
 

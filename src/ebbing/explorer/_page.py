@@ -62,6 +62,7 @@ def _state(problem: Problem) -> dict[str, Any]:
         raise ValueError(
             f"the explorer shows 2 to {MOST_TASKS} tasks, not {problem.T}; use ebbing.expect and best_order"
         )
+    unequal = {"n": problem.n.tolist(), "sigma": (problem.noise_variance**0.5).tolist()}
     return {
         "kind": "gram",
         "matrix": "\n".join(", ".join(repr(float(x)) for x in row) for row in problem.gram),
