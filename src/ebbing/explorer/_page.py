@@ -70,7 +70,5 @@ def _state(problem: Problem) -> dict[str, Any]:
         "n": int(problem.n[0]),
         "p": problem.p,
         "sigma": float(problem.sigma[0]),
-        "unequal": None
-        if problem.uniform
-        else {"n": problem.n.tolist(), "sigma": (problem.noise_variance**0.5).tolist()},
+        "unequal": unequal if not problem.uniform or problem.unmodeled.any() else None,
     }
