@@ -60,7 +60,7 @@ def fig1_figure(file: Path) -> Figure:
     for panel, key in enumerate(titles):
         shown = [m["mean"] for m in markers if m["panel"] == key]
         if key in "cd":
-            grid.axis(panel, type="log")
+            grid.axis(panel, type="log", dtick=1)
         else:
             low, high = min(shown), max(shown)
             grid.axis(panel, range=[low - 0.2 * (high - low), high + 0.2 * (high - low)])
@@ -71,7 +71,7 @@ def rules_figure(file: Path) -> Figure:
     """Return the comparison of simple rules with the proved optimum."""
     cells = read_json(file)["cells"]
     ensembles = list(dict.fromkeys(cell["ensemble"] for cell in cells))
-    rules = list(dict.fromkeys(cell["rule"] for cell in cells))
+    rules = [rule for rule in dict.fromkeys(cell["rule"] for cell in cells) if rule != "random"]  # random: 1
     grid = _Grid([f"forgetting: {name}" for name in ensembles] + [f"error: {name}" for name in ensembles],
                  columns=len(ensembles), xlabel="r = 1 − n/p")  # fmt: skip
     quantities = list(dict.fromkeys(cell["quantity"] for cell in cells))
@@ -113,7 +113,7 @@ def fig2_figure(file: Path) -> Figure:
                     sequences[row["x"]] = row["sequence"]
             grid.points(
                 panel,
-                [*values],
+                [_mark(key, x, sequences[x]) for x in values],
                 [sum(v) / len(v) for v in values.values()],
                 [_standard_error(v) for v in values.values()],
                 COLORS[index],
@@ -122,9 +122,20 @@ def fig2_figure(file: Path) -> Figure:
                 mode="lines+markers",
                 texts=[f"{sequences[x]}: {len(values[x])} seeds" for x in values],
             )
-        grid.axis(panel, "x", title={"text": label}, type="category" if key == "d" else "-")
+        grid.axis(panel, "x", title={"text": label, "standoff": 4}, type="category")
         grid.axis(panel, "y", title={"text": "forgetting"})
     return grid.figure(height=720)
+
+
+def _mark(panel: str, x: str, sequence: str) -> str:
+    """Return a sequence's mark on the horizontal axis: digits in common, a place, or an order such as ABBA."""
+    if panel == "c":
+        return str(int(x) + 1)
+    if panel != "d":
+        return x
+    tasks = sequence.split()
+    letters = dict(zip(sorted(set(tasks), reverse=True), "AB", strict=False))
+    return "".join(letters[task] for task in tasks)
 
 
 def methods_figure(file: Path) -> Figure:
@@ -150,9 +161,12 @@ def methods_figure(file: Path) -> Figure:
                 symbol=SYMBOLS[(index // len(COLORS) + index) % len(SYMBOLS)],
                 texts=[f"{len(accuracies)} seeds"],
             )
-    for panel in range(len(protocols)):
-        grid.axis(panel, title={"text": "ACC (%)"})
-    return grid.figure(height=380 * math.ceil(len(protocols) / 3) + 120)
+    for panel, protocol in enumerate(protocols):
+        accuracies = [float(row["ACC"]) for row in rows if row["protocol"] == protocol]
+        low, high = min(accuracies), max(accuracies)
+        low = max(low, high - 12)  # fine-tuning may be far below: zoom out to see it
+        grid.axis(panel, title={"text": "ACC (%)"}, range=[low - 0.1 * (high - low), high + 0.1 * (high - low)])
+    return grid.figure(height=360 * math.ceil(len(protocols) / 3) + 170)
 
 
 def _standard_error(values: list[float]) -> float | None:
@@ -171,8 +185,8 @@ class _Grid:
         rows = math.ceil(len(titles) / columns)
         self.layout: dict[str, Any] = {
             "annotations": [],
-            "legend": {"orientation": "h", "y": -0.12},
-            "margin": {"l": 60, "r": 20, "t": 40, "b": 60},
+            "legend": {"orientation": "h", "yref": "container", "y": 0.01, "yanchor": "bottom"},
+            "margin": {"l": 60, "r": 20, "t": 40, "b": 130},
             "hovermode": "closest",
         }
         wide, high = 1 / columns, 1 / rows
@@ -182,8 +196,10 @@ class _Grid:
             top, bottom = 1 - row * high - 0.03 * (row > 0), 1 - (row + 1) * high + 0.09 * (row < rows - 1)
             self.layout[self._key(panel, "x")] = {
                 "domain": [left, right], "anchor": self._ref(panel, "y"), "type": xtype,
-                "title": {"text": xlabel if row == rows - 1 else ""}, "zeroline": False,
+                "title": {"text": xlabel if row == rows - 1 else "", "standoff": 8}, "zeroline": False,
             }  # fmt: skip
+            if xtype == "log":
+                self.layout[self._key(panel, "x")]["dtick"] = 1
             self.layout[self._key(panel, "y")] = {
                 "domain": [bottom, top], "anchor": self._ref(panel, "x"), "zeroline": False,
             }  # fmt: skip

@@ -88,7 +88,9 @@ def _rows(folder: Path, label: str, suffix: str) -> list[dict[str, Any]]:
         entry
         | {
             "status": STATUS[entry["holds"]],
-            "verdict": {True: "holds", False: "does not hold", None: entry.get("bounds") or "undecided"}[entry["holds"]],
+            "verdict": {True: "holds", False: "does not hold", None: entry.get("bounds") or "undecided"}[
+                entry["holds"]
+            ],
             "label": label,
             "link": f"#{entry['target']}{suffix}",
             "erratum": "erratum" in entry["source"],

@@ -59,7 +59,8 @@ DESCRIPTIONS: dict[str, Description] = {
     ),
     "table1": Description(
         "Table 1: methods that protect",
-        "Accuracy against the memory that a task adds: up and left is better. Crosses are the paper's accuracies.",
+        "Accuracy against the memory that a task adds: up and left is better (fine-tuning may lie "
+        "below: zoom out). The tables have the paper's numbers beside ours.",
         methods_figure,
     ),
     "sensitivity": Description("Figure 2 under other choices", "Each line changes one choice that the paper does not print."),
