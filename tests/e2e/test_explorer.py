@@ -1,32 +1,21 @@
 """The explorer in a real browser: its numbers are Python's, and every control, preset and link works."""
 
 import json
-import os
-import shutil
-from importlib import import_module
 
 import numpy as np
 import pytest
+from browser import Tab, open_browser
 
 import ebbing
 from ebbing.explorer import explorer_page, write_explorer
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 HOSTILE = "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>"
 
 
 @pytest.fixture(scope="module")
 def browser():
-    if CHROMIUM is None and "CI" not in os.environ:
-        pytest.skip("chromium is not installed: apt-get install chromium")
-    assert CHROMIUM is not None, "chromium is not installed: apt-get install chromium"
-    if "CI" not in os.environ:
-        pytest.importorskip("playwright", reason="playwright is not installed")
-    with import_module("playwright.sync_api").sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with open_browser() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -36,24 +25,8 @@ def address(tmp_path_factory):
     return file.as_uri()
 
 
-class Tab:
-    """A tab with the explorer; `faults` lists errors of the console and requests that leave the page."""
-
-    def __init__(self, browser, **settings):
-        self.page = browser.new_page(viewport={"width": 1280, "height": 900}, **settings)
-        self.faults = []
-        self.page.on("console", lambda m: self.faults.append(m.text) if m.type == "error" else None)
-        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
-        self.page.on("request", lambda r: None if r.url.startswith("file:") else self.faults.append(r.url))
-
-    def open(self, address):
-        self.page.goto("about:blank")
-        self.page.goto(address)
-        self.settle()
-        return self
-
-    def settle(self):
-        self.page.evaluate("() => new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f)))")
+class Explorer(Tab):
+    """A tab with the explorer."""
 
     def slide(self, control, value):
         self.page.evaluate(
@@ -74,7 +47,7 @@ class Tab:
 
 @pytest.fixture
 def tab(browser, address):
-    tab = Tab(browser).open(address)
+    tab = Explorer(browser).open(address)
     yield tab
     assert tab.faults == []
     assert tab.page.evaluate("window.hacked") is None
@@ -167,7 +140,7 @@ def test_link_restores_the_state(tab, browser):
     tab.page.click("#order li:first-child button:last-child")
     tab.settle()
     before = tab.result
-    other = Tab(browser).open(tab.page.url)
+    other = Explorer(browser).open(tab.page.url)
     assert other.result == before
     assert other.page.inner_text("#python") == tab.page.inner_text("#python")
     assert "reordered([1, 0, 2, 3, 4])" in tab.page.inner_text("#python")
@@ -210,7 +183,7 @@ def test_pasted_nonsense_gets_a_message(tab, text, message):
 
 
 def test_hostile_addresses_and_names_are_harmless(browser, address, tmp_path):
-    tab = Tab(browser).open(f"{address}#kind=categories&labels={HOSTILE}&n=1e99&order=9-9&p=<script>")
+    tab = Explorer(browser).open(f"{address}#kind=categories&labels={HOSTILE}&n=1e99&order=9-9&p=<script>")
     assert "give a whole number" in tab.page.inner_text("#message") or tab.result["answer"]
     assert tab.page.evaluate("window.hacked") is None
     names = [HOSTILE, "</script><script>window.hacked=1</script>", "猫"]
@@ -227,13 +200,13 @@ def test_given_problem_with_unequal_tasks_is_exact(browser, tmp_path):
     problem = ebbing.Problem(gram=[[1, 0.5, 0], [0.5, 2, 0.1], [0, 0.1, 1]], n=[10, 90, 30], p=50, sigma=[0.1, 0, 0.5])
     file = tmp_path / "given.html"
     write_explorer(file, problem)
-    tab = Tab(browser).open(file.as_uri())
+    tab = Explorer(browser).open(file.as_uri())
     assert tab.result["F"] == pytest.approx(ebbing.expect(problem).forgetting, rel=1e-12)
     tab.page.close()
 
 
 def test_page_fits_a_telephone_and_works_in_the_dark(browser, address):
-    tab = Tab(browser, color_scheme="dark")
+    tab = Explorer(browser, color_scheme="dark")
     tab.page.set_viewport_size({"width": 360, "height": 740})
     tab.open(address)
     assert tab.page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0

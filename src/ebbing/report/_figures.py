@@ -42,7 +42,7 @@ def fig1_figure(file: Path) -> Figure:
     for curve in content["curves"]:
         panel, color = [*titles].index(curve["panel"]), COLORS[sigmas.index(curve["sigma"])]
         name = f"σ = {curve['sigma']:g}"
-        grid.line(panel, curve["p"], curve["mean"], color, f"{name}, theory", group=name, legend=False)
+        grid.line(panel, curve["p"], curve["mean"], color, name=name)
     for sigma in sigmas:
         for panel, key in enumerate(titles):
             marks = [m for m in content["markers"] if m["panel"] == key and m["sigma"] == sigma]
@@ -52,7 +52,7 @@ def fig1_figure(file: Path) -> Figure:
                 [m["mean"] for m in marks],
                 [m["standard_error"] for m in marks],
                 COLORS[sigmas.index(sigma)],
-                f"σ = {sigma:g}",
+                name=f"σ = {sigma:g}",
                 symbol=SYMBOLS[sigmas.index(sigma)],
                 texts=[f"theory {m['theory']:.4g}, z = {m['z']:+.2f}" if m["z"] is not None else "" for m in marks],
             )
@@ -85,7 +85,7 @@ def rules_figure(file: Path) -> Figure:
                     [c["mean"] for c in mine],
                     [c["standard_error"] for c in mine],
                     COLORS[index % len(COLORS)],
-                    rule.replace("_", " "),
+                    name=rule.replace("_", " "),
                     symbol=SYMBOLS[index % len(SYMBOLS)],
                     mode="lines+markers",
                 )
@@ -117,7 +117,7 @@ def fig2_figure(file: Path) -> Figure:
                 [sum(v) / len(v) for v in values.values()],
                 [_standard_error(v) for v in values.values()],
                 COLORS[index],
-                setup.replace("_", " "),
+                name=setup.replace("_", " "),
                 symbol=SYMBOLS[index],
                 mode="lines+markers",
                 texts=[f"{sequences[x]}: {len(values[x])} seeds" for x in values],
@@ -157,7 +157,7 @@ def methods_figure(file: Path) -> Figure:
                 [sum(accuracies) / len(accuracies)],
                 [_standard_error(accuracies)],
                 COLORS[index % len(COLORS)],
-                method,
+                name=method,
                 symbol=SYMBOLS[(index // len(COLORS) + index) % len(SYMBOLS)],
                 texts=[f"{len(accuracies)} seeds"],
             )
@@ -208,9 +208,9 @@ class _Grid:
                 "yanchor": "bottom", "showarrow": False, "font": {"size": 13},
             })  # fmt: skip
 
-    def line(self, panel: int, x: list[Any], y: list[Any], color: str, name: str, *, group: str, legend: bool) -> None:
+    def line(self, panel: int, x: list[Any], y: list[Any], color: str, *, name: str) -> None:
         self._add(panel, {"x": x, "y": y, "mode": "lines", "line": {"color": color, "width": 1.6}, "name": name,
-                          "legendgroup": group, "showlegend": legend, "hoverinfo": "skip"})  # fmt: skip
+                          "legendgroup": name, "showlegend": False, "hoverinfo": "skip"})  # fmt: skip
 
     def points(
         self,
@@ -219,20 +219,21 @@ class _Grid:
         y: list[Any],
         error: list[float | None],
         color: str,
-        name: str,
         *,
+        name: str,
         symbol: str,
         mode: str = "markers",
         texts: list[str] | None = None,
     ) -> None:
         shown = name not in self._named
         self._named.add(name)
+        safe = name.replace("&", "&amp;").replace("<", "&lt;")
         self._add(panel, {
-            "x": x, "y": y, "mode": mode, "name": name, "legendgroup": name, "showlegend": shown,
+            "x": x, "y": y, "mode": mode, "name": safe, "legendgroup": name, "showlegend": shown,
             "marker": {"color": color, "symbol": symbol, "size": 8}, "line": {"color": color, "width": 1.4},
             "error_y": {"type": "data", "array": error, "color": color, "thickness": 1.2, "width": 3},
             "text": texts or [""] * len(x),
-            "hovertemplate": "%{y:.4g} ± %{error_y.array:.2g}<br>%{xaxis.title.text} %{x}<br>%{text}<extra>" + name.replace("<", "&lt;") + "</extra>",
+            "hovertemplate": "%{y:.4g} ± %{error_y.array:.2g}<br>at %{x}<br>%{text}<extra>" + safe + "</extra>",
         })  # fmt: skip
 
     def axis(self, panel: int, letter: str = "y", **settings: Any) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ebbing.report._figures import fig1_figure, fig2_figure, methods_figure, rules_figure
+from ebbing.report._figures import fig1_figure, fig2_figure, methods_figure, read_json, rules_figure
 from ebbing.report._markdown import to_html
 
 Figure = dict[str, Any]
@@ -38,14 +38,20 @@ class Description:
 
 
 DESCRIPTIONS: dict[str, Description] = {
-    "claims": Description("Theorems, lemmas, propositions and corollaries", "Each statement was checked by what its row says."),
+    "claims": Description(
+        "Theorems, lemmas, propositions and corollaries",
+        "Each statement was checked by what its row says.",
+    ),
     "fig1": Description(
         "Figure 1: theory and simulation",
         "Lines are the theorems' expectations, markers the means of simulated runs with their standard errors; the "
         "peak at p = n separates the two regimes.",
         fig1_figure,
     ),
-    "tables": Description("Task order: exact polynomials and certificates", "Each row is a statement about the best order, proved in exact arithmetic."),
+    "tables": Description(
+        "Task order: exact polynomials and certificates",
+        "Each row is a statement about the best order, proved in exact arithmetic.",
+    ),
     "rules": Description(
         "Simple rules for the order of tasks",
         "0 is the proved optimum, 1 a random order: the lower a rule, the better its orders.",
@@ -59,14 +65,23 @@ DESCRIPTIONS: dict[str, Description] = {
     ),
     "table1": Description(
         "Table 1: methods that protect",
-        "Accuracy against the memory that a task adds: up and left is better (fine-tuning may lie "
-        "below: zoom out). The tables have the paper's numbers beside ours.",
+        "Accuracy against the memory that a task adds: up and left is better (fine-tuning may lie below: zoom out). "
+        "The tables have the paper's numbers beside ours.",
         methods_figure,
     ),
-    "sensitivity": Description("Figure 2 under other choices", "Each line changes one choice that the paper does not print."),
-    "ablations": Description("Ablations of the methods", "Dots are seeds, bars their means with standard errors."),
-    "frontier": Description("Accuracy against memory per task", "Up and left is better; the line joins the methods that none beats in both."),
-}  # fmt: skip
+    "sensitivity": Description(
+        "Figure 2 under other choices",
+        "Each line changes one choice that the paper does not print.",
+    ),
+    "ablations": Description(
+        "Ablations of the methods",
+        "Dots are seeds, bars their means with standard errors.",
+    ),
+    "frontier": Description(
+        "Accuracy against memory per task",
+        "Up and left is better; the line joins the methods that none beats in both.",
+    ),
+}
 
 
 @dataclass(frozen=True)
@@ -137,16 +152,12 @@ def _address(file: Path) -> str:
 
 def _provenance(file: Path) -> list[str]:
     """Return where the numbers of a file come from, one fact a line."""
-    from ebbing.report._figures import read_json
-
     if not file.exists():
         return []
     content = read_json(file)
     found = content.get("provenance", {}) if isinstance(content, dict) else {}
-    lines = []
-    for key in ("commit", "when", "seconds", "machine", "command", "records", "imported", "commits"):
-        if found.get(key):
-            lines.append(f"{key}: {found[key]}")
+    keys = ("commit", "when", "seconds", "machine", "command", "records", "imported", "commits")
+    lines = [f"{key}: {found[key]}" for key in keys if found.get(key)]
     versions = found.get("versions")
     if isinstance(versions, dict) and versions:
         lines.append("versions: " + ", ".join(f"{name} {version}" for name, version in versions.items()))
