@@ -90,5 +90,5 @@ def test_report_is_below_eight_megabytes(folder):
 
 
 def test_folder_without_verdicts_is_refused(tmp_path):
-    with pytest.raises(ValueError, match="has no verdicts.json: run ebbing reproduce"):
+    with pytest.raises(ValueError, match=r"has no verdicts\.json: run ebbing reproduce"):
         report_page(tmp_path)
