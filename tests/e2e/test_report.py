@@ -39,14 +39,14 @@ def test_report_has_every_claim_and_no_faults(tab, folder):
     mine = json.loads((folder / "verdicts.json").read_text())["verdicts"]
     recorded = json.loads((REPRODUCED / "verdicts.json").read_text())["verdicts"]
     trained = [e for e in recorded if e["target"] not in ("claims", "fig1", "tables", "rules")]
-    assert tab.page.locator("#claims tbody tr").count() == len(mine) + len(trained)
+    assert tab.page.locator("#claim-rows tbody tr").count() == len(mine) + len(trained)
     assert tab.faults == []
     assert tab.page.evaluate("window.hacked") is None
-    assert tab.page.inner_text("#claims tbody tr:first-child td:nth-child(2)") == HOSTILE
+    assert tab.page.inner_text("#claim-rows tbody tr:first-child td:nth-child(2)") == HOSTILE
 
 
 def test_every_row_leads_to_its_evidence(tab):
-    links = tab.page.eval_on_selector_all("#claims a", "links => links.map(a => a.getAttribute('href').slice(1))")
+    links = tab.page.eval_on_selector_all("#claim-rows a", "links => links.map(a => a.getAttribute('href').slice(1))")
     missing = [link for link in set(links) if tab.page.locator(f"section#{link}").count() != 1]
     assert missing == []
 
@@ -54,14 +54,14 @@ def test_every_row_leads_to_its_evidence(tab):
 def test_filter_shows_what_it_says(tab):
     tab.page.select_option("#status", "fails")
     statuses = tab.page.eval_on_selector_all(
-        "#claims tbody tr:not([hidden])", "rows => [...new Set(rows.map(r => r.dataset.status))]"
+        "#claim-rows tbody tr:not([hidden])", "rows => [...new Set(rows.map(r => r.dataset.status))]"
     )
     assert statuses == ["fails"]
     tab.page.select_option("#status", "")
     tab.page.fill("#words", "lemma 2")
-    assert tab.page.locator("#claims tbody tr:not([hidden])").count() >= 1
+    assert tab.page.locator("#claim-rows tbody tr:not([hidden])").count() >= 1
     tab.page.fill("#words", "no such words at all")
-    assert tab.page.locator("#claims tbody tr:not([hidden])").count() == 0
+    assert tab.page.locator("#claim-rows tbody tr:not([hidden])").count() == 0
     tab.page.fill("#words", "")
 
 

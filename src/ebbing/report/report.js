@@ -2,7 +2,7 @@
 /* Filters the table of claims, and draws the figures with plotly. */
 (() => {
   const $ = (id) => document.getElementById(id);
-  const rows = [...document.querySelectorAll("#claims tbody tr")];
+  const rows = [...document.querySelectorAll("#claim-rows tbody tr")];
   const text = rows.map((row) => row.textContent.toLowerCase());
 
   function filter() {
