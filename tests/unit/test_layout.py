@@ -54,6 +54,7 @@ ORDER = (
     "integrations",
     "paper",
     "plot",
+    "explorer",
     "report",
     "_progress",
     "__init__",  # the public face
