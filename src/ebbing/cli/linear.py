@@ -9,9 +9,11 @@ import typer
 
 from ebbing.cli.options import (
     AsJson,
+    Cosines,
     Distances,
     Gram,
     LearnerName,
+    Norms,
     Parameters,
     ProblemFile,
     Replay,
@@ -19,12 +21,13 @@ from ebbing.cli.options import (
     Seed,
     Sigma,
     Tasks,
+    Tolerance,
     Unmodeled,
     Vectors,
     load_curriculum,
     load_problem,
 )
-from ebbing.cli.parsing import parse_learner, parse_objective, parse_whole
+from ebbing.cli.parsing import check_output_file, parse_learner, parse_objective, parse_whole
 
 
 def expect(
@@ -34,12 +37,18 @@ def expect(
     gram: Gram = None,
     vectors: Vectors = None,
     distances: Distances = None,
+    cosines: Cosines = None,
+    norms: Norms = None,
+    tolerance: Tolerance = None,
     n: Samples = None,
     p: Parameters = None,
     sigma: Sigma = None,
     unmodeled: Unmodeled = None,
     replay: Replay = None,
     learner: LearnerName = None,
+    std: Annotated[
+        bool, typer.Option("--std", help="Compute standard deviations for more than 500 tasks, too, in minutes.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compute the exact expected forgetting and generalization error.
@@ -47,6 +56,7 @@ def expect(
     Example: ebbing expect --tasks orthogonal:8 -n 50 -p 100 --sigma 0.3
     """
     import ebbing
+    from ebbing._progress import progress_bar
     from ebbing.cli._console import print_result
     from ebbing.io.schema import expectation_json, to_json
 
@@ -57,12 +67,19 @@ def expect(
         gram=gram,
         vectors=vectors,
         distances=distances,
+        cosines=cosines,
+        norms=norms,
+        tolerance=tolerance,
         n=n,
         p=p,
         sigma=sigma,
         unmodeled=unmodeled,
     )
-    expectation = ebbing.expect(problem, load_curriculum(file, replay, problem), learner=parse_learner(learner))
+    plan, how = load_curriculum(file, replay, problem), parse_learner(learner)
+    expectation = ebbing.expect(problem, plan, learner=how)
+    if std or expectation.has_std:
+        with progress_bar("standard deviations") as report:
+            expectation.compute_std(report)
     if as_json:
         print(to_json("expect", expectation_json(expectation)))
     else:
@@ -76,6 +93,9 @@ def simulate(
     gram: Gram = None,
     vectors: Vectors = None,
     distances: Distances = None,
+    cosines: Cosines = None,
+    norms: Norms = None,
+    tolerance: Tolerance = None,
     n: Samples = None,
     p: Parameters = None,
     sigma: Sigma = None,
@@ -102,6 +122,9 @@ def simulate(
         gram=gram,
         vectors=vectors,
         distances=distances,
+        cosines=cosines,
+        norms=norms,
+        tolerance=tolerance,
         n=n,
         p=p,
         sigma=sigma,
@@ -123,6 +146,9 @@ def order(
     gram: Gram = None,
     vectors: Vectors = None,
     distances: Distances = None,
+    cosines: Cosines = None,
+    norms: Norms = None,
+    tolerance: Tolerance = None,
     n: Samples = None,
     p: Parameters = None,
     sigma: Sigma = None,
@@ -157,57 +183,63 @@ def order(
 
     Example: ebbing order --distances distances.csv -n 50 -p 100 --sigma 0.3
     """
-    import ebbing
-    from ebbing._progress import status_line
-    from ebbing.cli._console import print_result
-    from ebbing.io.schema import front_json, order_json, replay_order_json, to_json
-    from ebbing.order import best_order_with_replay
-    from ebbing.plot.order import picture_format, save
+    from ebbing.cli._console import ended_by_interrupts
 
-    problem = load_problem(
-        "order",
-        file,
-        tasks=tasks,
-        gram=gram,
-        vectors=vectors,
-        distances=distances,
-        n=n,
-        p=p,
-        sigma=sigma,
-        unmodeled=unmodeled,
-    )
-    minimized = parse_objective(objective)
-    if replay is not None or learner is not None:
-        if plot is not None or front:
+    with ended_by_interrupts():
+        import ebbing
+        from ebbing._progress import status_line
+        from ebbing._validate import check_seconds
+        from ebbing.cli._console import end_at_once, print_result
+        from ebbing.io.schema import front_json, order_json, replay_order_json, to_json
+        from ebbing.order import Stakes, best_order_with_replay, heed_interrupts
+        from ebbing.order._compilation import compiling
+        from ebbing.plot.order import picture_format, save
+
+        minimized, seconds = parse_objective(objective), check_seconds(seconds)
+        all_orders = replay is not None or learner is not None
+        if all_orders and (plot is not None or front):
             raise ValueError("--replay and --learner try all orders of a few tasks: leave out --plot and --front")
-        found = best_order_with_replay(problem, replay or 0, minimized, learner=parse_learner(learner))
-        if as_json:
-            print(to_json("replay-order", replay_order_json(found)))
-        else:
-            print_result(found)
-        return
-    if plot is not None:
-        picture_format(plot)
-    if front and (plot is not None or objective != "forgetting"):
-        raise ValueError(
-            "--front shows all balances of forgetting and generalization: leave out --plot and --objective"
+        if plot is not None:
+            picture_format(plot)
+            check_output_file("--plot", plot)
+        if front and (plot is not None or objective != "forgetting"):
+            raise ValueError(
+                "--front shows all balances of forgetting and generalization: leave out --plot and --objective"
+            )
+        problem = load_problem(
+            "order",
+            file,
+            tasks=tasks,
+            gram=gram,
+            vectors=vectors,
+            distances=distances,
+            cosines=cosines,
+            norms=norms,
+            tolerance=tolerance,
+            n=n,
+            p=p,
+            sigma=sigma,
+            unmodeled=unmodeled,
         )
-    if front:
+        if all_orders:
+            best = best_order_with_replay(problem, replay or 0, minimized, learner=parse_learner(learner))
+            return print(to_json("replay-order", replay_order_json(best))) if as_json else print_result(best)
+    with heed_interrupts():  # the first Ctrl-C ends the search, and what it found is shown
         with status_line("searching") as report:
-            points = ebbing.front(problem, seconds=seconds, seed=seed, progress=report)
-        if as_json:
-            print(to_json("front", front_json(points)))
+            if front:
+                found = ebbing.front(problem, seconds=seconds, seed=seed, progress=report)
+            else:
+                found = ebbing.stakes(problem, minimized, seconds=seconds, seed=seed, progress=report)
+        if plot is not None and isinstance(found, Stakes):
+            save(found.plan, plot)
+        if not as_json:
+            print_result(found)
+        elif isinstance(found, Stakes):
+            print(to_json("order", order_json(found, objective)))
         else:
-            print_result(points)
-        return
-    with status_line("searching") as report:
-        stakes = ebbing.stakes(problem, minimized, seconds=seconds, seed=seed, progress=report)
-    if plot is not None:
-        save(stakes.plan, plot)
-    if as_json:
-        print(to_json("order", order_json(stakes, objective)))
-    else:
-        print_result(stakes)
+            print(to_json("front", front_json(found)))
+        if compiling():  # after Ctrl-C: nobody waits for that
+            end_at_once()
 
 
 def metrics(
@@ -215,18 +247,22 @@ def metrics(
         Path,
         typer.Argument(metavar="FILE", help="CSV, JSON, npy or npz: a row after each task, a column for each task."),
     ],
-    kind: Annotated[str, typer.Option(metavar="error|accuracy", help="What the matrix holds.")],
+    kind: Annotated[
+        str | None, typer.Option(metavar="error|accuracy", help="What the matrix holds. Required.", show_default=False)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute the published metrics of an error or accuracy matrix.
 
     Example: ebbing metrics accuracies.csv --kind accuracy
     """
-    import ebbing
     from ebbing.cli._console import print_result
+    from ebbing.io.matrices import summarize_file
     from ebbing.io.schema import metrics_json, to_json
 
-    summary = ebbing.metrics.summary(ebbing.read_matrix(file), kind=kind)  # type: ignore[arg-type]  (checked there)
+    if kind is None:
+        raise ValueError("--kind is missing: say --kind error (lower is better) or --kind accuracy (higher is better)")
+    summary = summarize_file(file, kind)
     if as_json:
         print(to_json("metrics", metrics_json(summary)))
     else:

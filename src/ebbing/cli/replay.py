@@ -9,19 +9,22 @@ import typer
 
 from ebbing.cli.options import (
     AsJson,
+    Cosines,
     Distances,
     Gram,
     LearnerName,
+    Norms,
     Parameters,
     ProblemFile,
     Samples,
     Sigma,
     Tasks,
+    Tolerance,
     Unmodeled,
     Vectors,
     load_problem,
 )
-from ebbing.cli.parsing import parse_learner, parse_objective, parse_whole
+from ebbing.cli.parsing import check_output_file, parse_learner, parse_objective, parse_whole
 
 
 def replay(
@@ -31,6 +34,9 @@ def replay(
     gram: Gram = None,
     vectors: Vectors = None,
     distances: Distances = None,
+    cosines: Cosines = None,
+    norms: Norms = None,
+    tolerance: Tolerance = None,
     n: Samples = None,
     p: Parameters = None,
     sigma: Sigma = None,
@@ -70,6 +76,9 @@ def replay(
         gram=gram,
         vectors=vectors,
         distances=distances,
+        cosines=cosines,
+        norms=norms,
+        tolerance=tolerance,
         n=n,
         p=p,
         sigma=sigma,
@@ -77,6 +86,7 @@ def replay(
     )
     if plot is not None:
         picture_format(plot)
+        check_output_file("--plot", plot)
     how = parse_learner(learner)
     most = max(1, int(problem.n.sum()) // 5) if budget is None else budget
     curve = replay_curve(problem, learner=how)

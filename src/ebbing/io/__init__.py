@@ -7,7 +7,7 @@ from ebbing.io.matrices import NamedMatrix, read_matrix, read_named_matrix
 
 if TYPE_CHECKING:
     from ebbing.io.curricula import read_curriculum
-    from ebbing.io.problems import parse_problem, read_ground_truths, read_problem
+    from ebbing.io.problems import parse_problem, read_ground_truths, read_matrix_problem, read_problem
     from ebbing.io.schema import to_json
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "read_curriculum",
     "read_ground_truths",
     "read_matrix",
+    "read_matrix_problem",
     "read_named_matrix",
     "read_problem",
     "to_json",
@@ -25,6 +26,7 @@ _LAZY = {
     "parse_problem": "ebbing.io.problems",
     "read_curriculum": "ebbing.io.curricula",
     "read_ground_truths": "ebbing.io.problems",
+    "read_matrix_problem": "ebbing.io.problems",
     "read_problem": "ebbing.io.problems",
     "to_json": "ebbing.io.schema",
 }

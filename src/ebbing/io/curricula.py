@@ -14,7 +14,8 @@ import os
 from pathlib import Path
 
 from ebbing.curriculum import Curriculum
-from ebbing.io.problems import parse_problem, read_toml
+from ebbing.io._toml import read_toml
+from ebbing.io.problems import parse_problem
 
 
 def read_curriculum(path: str | os.PathLike[str]) -> Curriculum | None:

@@ -1,8 +1,11 @@
 """Task orders: the best one with a certificate, the range from best to worst, fronts; and the best replay."""
 
 from ebbing.order._best_order import best_order
+from ebbing.order._clock import heed_interrupts
 from ebbing.order._front import Front, FrontPoint, front
-from ebbing.order._stakes import RandomOrders, Stakes, random_orders, stakes, worst_order
+from ebbing.order._random_orders import RandomOrders, random_orders
+from ebbing.order._stakes import Stakes, stakes
+from ebbing.order._worst_order import worst_order
 from ebbing.order.plan import Plan
 from ebbing.order.replay import ReplayPlan, best_replay
 from ebbing.order.replay_curve import ReplayCurve, replay_curve
@@ -26,6 +29,7 @@ __all__ = [
     "best_stopping_time",
     "best_weight",
     "front",
+    "heed_interrupts",
     "random_orders",
     "replay_curve",
     "stakes",

@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from ebbing._limits import check_memory
 from ebbing._validate import Array, check_count, check_seed
 from ebbing.curriculum import Curriculum
 from ebbing.learners import Averaged, Learner, MinimumNorm, OnePassSgd
@@ -82,6 +83,8 @@ def simulate(
     """
     schedule = Schedule.of(problem, curriculum, learner)
     runs = check_count("runs", runs)
+    size = 8.0 * runs * (len(schedule.steps) + 1) * problem.T
+    check_memory(f"the error matrices of {runs:,} runs", size, "use fewer runs, or simulate_metrics")
     errors = np.empty((runs, len(schedule.steps) + 1, problem.T))
     for first, batch in _batches(schedule, runs, seed):
         errors[first : first + len(batch)] = batch
@@ -119,6 +122,7 @@ def simulate_metrics(
     """
     schedule = Schedule.of(problem, curriculum, learner)
     runs = check_count("runs", runs)
+    check_memory(f"the metrics of {runs:,} runs", 16.0 * runs, "use fewer runs")
     F, G = np.empty(runs), np.empty(runs)
     total = np.zeros((len(schedule.steps) + 1, problem.T))
     can = can_forget(problem, curriculum)
