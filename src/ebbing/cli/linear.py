@@ -223,7 +223,8 @@ def order(
         )
         if all_orders:
             best = best_order_with_replay(problem, replay or 0, minimized, learner=parse_learner(learner))
-            return print(to_json("replay-order", replay_order_json(best))) if as_json else print_result(best)
+            print(to_json("replay-order", replay_order_json(best)) if as_json else best.summary())
+            return
     with heed_interrupts():  # the first Ctrl-C ends the search, and what it found is shown
         with status_line("searching") as report:
             if front:
