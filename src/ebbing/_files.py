@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import secrets
 from contextlib import suppress
@@ -30,8 +31,17 @@ def write_atomic(path: Path, content: str | bytes) -> None:
         with unfinished.open("wb") as file:
             file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
-            os.fsync(file.fileno())
+            _synchronize(file.fileno())
         unfinished.replace(path)
     finally:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)
+
+
+def _synchronize(descriptor: int) -> None:
+    """Wait until a file is on the disk, where its file system can do that: some network file systems cannot."""
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOSYS, errno.ENOTSUP):
+            raise

@@ -8,8 +8,9 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import distributed
@@ -18,7 +19,7 @@ import pytest
 import torch
 
 from ebbing.learn import CustomTasks, Experiment, FiveLayers, Occurrence, Sgd, TaskData, occurrences, prefix_tree
-from ebbing.runs import Store, _pools, execute
+from ebbing.runs import Store, _dask, execute
 
 LOCAL = Path(__file__).parent
 TIMEOUT = 120  # seconds; nothing here takes a tenth of it
@@ -41,6 +42,14 @@ class Toy:
         images = torch.from_numpy(random.random((2, 20, 1, 28, 28), np.float32))
         labels = torch.from_numpy(random.integers(0, 2, (2, 20, 1)).astype(np.float32))
         return TaskData(images[0], labels[0], images[1], labels[1])
+
+
+@dataclass(frozen=True)
+class Locked(Toy):
+    """Tasks with something that cannot be pickled."""
+
+    def __post_init__(self):
+        object.__setattr__(self, "lock", threading.Lock())
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +94,7 @@ def scheduler(folder):
     file = folder / "scheduler.json"
     arguments = ("--host", "127.0.0.1", "--port", "0", "--scheduler-file", str(file))
     with dask("scheduler", *arguments, folder=folder) as process:
-        yield wait_for(lambda: json.loads(file.read_text())["address"] if file.exists() else None), process
+        yield wait_for(lambda: file.exists() and json.loads(file.read_text() or "{}").get("address")), process
 
 
 def worker(address, folder, threads=1, **environment):
@@ -151,6 +160,8 @@ def test_cluster_that_loses_a_worker_gives_the_same_bits(whole, tmp_path, monkey
         assert files(store) == files(whole[0])
         assert seen == pytest.approx([i / len(NODES) for i in range(len(NODES) + 1)])
 
+        assert_unknown_modules_are_named(address, tmp_path)
+
         # The cluster continues: an error in a worker is raised here, and finished results are kept.
         with pytest.raises(ValueError, match="no such task: impossible"):
             execute(TRAINING, [*prefix_tree([("d",)], 0), *prefix_tree([("impossible",)], 1)], store, cluster=address)
@@ -158,6 +169,20 @@ def test_cluster_that_loses_a_worker_gives_the_same_bits(whole, tmp_path, monkey
         errors, _ = execute(TRAINING, nodes, store, cluster=address)
         assert execute(TRAINING, nodes, Store(tmp_path / "alone"))[0] == errors
         assert set(errors) == {(0, occurrences("de")[:t]) for t in range(3)}
+
+
+def assert_unknown_modules_are_named(address, folder):
+    """A module of the user that is not installed on the workers; and a class that cannot be sent."""
+    module = types.ModuleType("not_installed")
+    exec("class Mine(Toy): pass", {"Toy": Toy, "__name__": "not_installed"}, vars(module))
+    vars(module)["Mine"].__module__ = "not_installed"
+    nodes, store = prefix_tree([("a",)], 0), Store(folder / "unknown")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "not_installed", module)
+        with pytest.raises(ValueError, match=r"a worker cannot import a part of the experiment \(No module named"):
+            execute(replace(TRAINING, tasks=vars(module)["Mine"]()), nodes, store, cluster=address)
+    with pytest.raises(ValueError, match=r"cannot be sent to other processes \(TypeError: .*lock"):
+        execute(replace(TRAINING, tasks=Locked()), nodes, store, cluster=address)
 
 
 def test_worker_with_several_threads_gives_the_same_bits(whole, tmp_path):
@@ -186,7 +211,7 @@ def assert_own_data_travels(address, folder):
 
 
 def test_scheduler_without_workers_warns_once(whole, tmp_path, monkeypatch):
-    monkeypatch.setattr(_pools, "WORKER_CHECK_SECONDS", 0.2)
+    monkeypatch.setattr(_dask, "CHECK_SECONDS", 0.2)
     nodes, store = prefix_tree(SEQUENCES, seed=0), Store(tmp_path / "runs")
     with ExitStack() as stack:
         address, _ = stack.enter_context(scheduler(tmp_path))
@@ -202,20 +227,20 @@ def test_scheduler_without_workers_warns_once(whole, tmp_path, monkeypatch):
         errors, _ = execute(TRAINING, nodes, store, cluster=address)
         helper.join()
     assert [str(warning.message) for warning in caught] == [
-        f"no workers at {address} yet; start one with `dask worker {address}`. Waiting for it"
+        f"no workers at {address} yet; start one with `dask worker {address}`. Waiting for it, for 24 hours at most"
     ]
     assert errors == {(seed, path): row for (seed, path), row in whole[1].items() if seed == 0}
 
 
-def report_error(address: str, victim: str = "") -> None:
-    """Print the error, with a timeout of a second; kill the process `victim` halfway."""
-    real = distributed.Client
-    distributed.Client = lambda address, **_: real(address, timeout="1s")
+def report_error(address: str, victim: str = "0", how: str = "SIGKILL") -> None:
+    """Print the error, with a timeout of two seconds; send the process `victim` a signal halfway."""
+    _dask.CONNECT_SECONDS, _dask.CHECK_SECONDS = 2.0, 1.0
 
     def progress(done: float) -> None:
-        if victim and done >= 0.5:
+        if int(victim) and done >= 0.5:
+            _dask.SILENCE_SECONDS = 3.0  # not before: the scheduler is silent while it imports PyTorch
             with suppress(ProcessLookupError):
-                os.kill(int(victim), signal.SIGKILL)
+                os.kill(int(victim), signal.Signals[how])
 
     try:
         execute(TRAINING, NODES, Store("runs"), cluster=address, progress=progress)
@@ -246,12 +271,24 @@ def test_address_without_a_scheduler_raises(tmp_path, address):
         said = reported(tmp_path, address)
     assert address in said
     assert "connect" in said or "address" in said
-    assert not (tmp_path / "runs").exists()
+    assert not list((tmp_path / "runs").rglob("*"))
 
 
-def test_lost_scheduler_keeps_finished_results(whole, tmp_path):
+def test_silent_scheduler_raises(tmp_path):
+    """Something accepts connections there, and never answers."""
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen()
+        address = f"tcp://127.0.0.1:{listening.getsockname()[1]}"
+        said = reported(tmp_path, address)
+    assert said.startswith(f"cluster={address!r}: cannot connect to a Dask scheduler (")
+
+
+@pytest.mark.parametrize("how", ["SIGKILL", "SIGSTOP"])
+def test_lost_scheduler_keeps_finished_results(whole, tmp_path, how):
+    """Killed, or silent with its connections open, as behind a network that has failed."""
     with scheduler(tmp_path) as (address, process), worker(address, tmp_path):
-        said = reported(tmp_path, address, str(process.pid))
+        said = reported(tmp_path, address, str(process.pid), how)
     assert said == (
         f"the connection to the Dask scheduler at {address} is lost; start it again, and the same command continues\n"
     )

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from ebbing.learn import CustomTasks, Experiment, FiveLayers, Sgd, prefix_tree
+from ebbing.learn._current_names import current_names
 from ebbing.runs import Store, execute
 
 COMMAND = Path(sys.executable).with_name("ebbing")
@@ -55,7 +56,8 @@ def test_from_looking_to_cleaning(store, answer):
     assert (content["schema"], content["folder"]) == ("ebbing.runs/1", "results/runs")
     assert (content["bytes"], content["freed"]) == (store.size(), 0)
     assert [group["entries"] for group in content["groups"]] == [4, 4]
-    settings = json.loads(json.dumps(TRAINING.describe()))
+    settings = json.loads(json.dumps(current_names(TRAINING.describe())))
+    assert settings["tasks"]["kind"] == "CustomTasks"
     assert [group["settings"] for group in content["groups"]] == [settings | {"seed": seed} for seed in (0, 1)]
 
     weights = sum(path.stat().st_size for path in store.folder.rglob("*.safetensors"))
@@ -86,11 +88,16 @@ def test_bad_input_ends_with_one_line_and_status_2(run, arguments, said):
     assert done.stderr.count("\n") == 1
 
 
-def test_damaged_entries_are_named_and_not_counted(store, run):
-    damaged = next(store.folder.rglob("*.json"))
+def test_damaged_files_are_named_in_one_line_each(store, run):
+    weights = next(store.folder.rglob("*.safetensors"))
+    weights.write_bytes(weights.read_bytes()[:-1])
+    damaged = next(path for path in store.folder.rglob("*.json") if path.stem != weights.stem)
     damaged.write_text("{")
     done = run("--json")
     assert done.returncode == 0
     assert sum(group["entries"] for group in json.loads(done.stdout)["groups"]) == len(NODES) - 1
-    assert f"{damaged.name} is damaged" in done.stderr
-    assert "Traceback" not in done.stderr
+    lines = sorted(done.stderr.splitlines())
+    assert len(lines) == 2
+    assert all(line.startswith("ebbing: warning: results/runs/") for line in lines)
+    for path in (damaged, weights):
+        assert sum(f"{path.name} is damaged" in line for line in lines) == 1

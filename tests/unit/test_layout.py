@@ -19,6 +19,7 @@ ORDER = (
     "_validate",
     "_versions",
     "_files",
+    "_warnings",
     "_tables",
     "_gram",
     "_euclidean",
@@ -46,7 +47,7 @@ ORDER = (
     "theory",
     "simulation",
     "order",
-    "forecast",
+    "forecasting",  # not "forecast": a package of that name would hide the function ebbing.forecast
     "data",
     "learn",
     "runs",
@@ -54,6 +55,7 @@ ORDER = (
     "integrations",
     "paper",
     "plot",
+    "explorer",
     "report",
     "_progress",
     "__init__",  # the public face

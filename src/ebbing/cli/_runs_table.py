@@ -6,15 +6,14 @@ import json
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
-from ebbing.cli._console import new_table, note
+from ebbing.cli._console import new_table, note, safe_text
 from ebbing.runs.inventory import Inventory, RunGroup
 
 SECTION = ("tasks", "architecture")
 """Settings that all rows of a section have in common."""
 
-HIDDEN = ("identity", "version", "code")
+HIDDEN = ("fingerprint", "version", "code")
 """Settings that are shown only where two rows would look the same without them."""
 
 Part = tuple[str, dict[str, str]]
@@ -36,7 +35,7 @@ def print_runs(inventory: Inventory, console: Console) -> None:
     titles = [", ".join(_cell(*_flat(part[name])) for name in SECTION) for part in parts]
     hidden = [" ".join(filter(None, (_hidden(part[name]) for name in SECTION))) for part in parts]
     for title, rows in zip(_distinguish(titles, hidden), sections.values(), strict=True):
-        console.print(Text(title, style="bold"))
+        console.print(safe_text(title, "bold"))
         _print_section([json.loads(method) for method in rows], list(rows.values()), console)
         console.print()
     note(f"{inventory.size / 1e6:.1f} MB in {inventory.folder}{_freed(inventory)}", console)
@@ -50,7 +49,7 @@ def _print_section(methods: list[dict[str, Any]], rows: list[list[RunGroup]], co
     table = new_table("method", "seeds", "trained", left=(0, 1))
     for cell, groups in zip(_distinguish(cells, [_hidden(method) for method in methods]), rows, strict=True):
         seeds = seed_ranges([group.settings["seed"] for group in groups if "seed" in group.settings])
-        table.add_row(Text(cell), seeds, str(sum(group.entries for group in groups)))
+        table.add_row(safe_text(cell), seeds, str(sum(group.entries for group in groups)))
     console.print(table)
     if shared:
         note(_cell("all:", shared), console)
@@ -68,8 +67,8 @@ def _flat(part: dict[str, Any], prefix: str = "") -> Part:
             found |= _flat(value, f"{prefix}{name}.")[1]
         elif name not in ("kind", *HIDDEN) and value is not None:
             found[f"{prefix}{name}"] = str(value)
-    if part.get("kind") == "OwnTasks":  # the stored name of CustomTasks
-        found["data"] = str(part["identity"])[:8]
+    if part.get("kind") == "CustomTasks":
+        found["data"] = str(part.get("fingerprint"))[:8]
     return str(part.get("kind", "?")), found
 
 

@@ -217,9 +217,11 @@ def train_json(run: StreamRun, experiment: Experiment) -> dict[str, Any]:
     Returns:
         The fields; backward transfer is None for a single task.
     """
+    from ebbing.learn._current_names import current_names  # which needs PyTorch
+
     several = len(run.tasks) > 1
     return {
-        "settings": experiment.describe(run.seed),
+        "settings": current_names(experiment.describe(run.seed)),
         "seed": run.seed,
         "tasks": list(run.tasks),
         "accuracies": run.accuracies,

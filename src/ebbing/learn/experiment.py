@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import reprlib
 from collections.abc import Iterable
@@ -115,11 +116,24 @@ class Experiment:
         tasks: Where the data comes from.
         architecture: What builds the initial network.
         method: How each task is learned.
+
+    Raises:
+        ValueError: If a part is a class instead of an instance, or lacks what its role needs.
+
+    Example:
+        >>> Experiment(DigitTasks(), Sgd(), FiveLayers())
+        Traceback (most recent call last):
+        ValueError: architecture=Sgd(...) has no build(seed): give an Architecture, such as FiveLayers(); the order...
     """
 
     tasks: Tasks = field(default_factory=DigitTasks)
     architecture: Architecture = field(default_factory=FiveLayers)
     method: Method = field(default_factory=Sgd)
+
+    def __post_init__(self) -> None:
+        _check_part("tasks", self.tasks, [("load",), ("fingerprint",)], "Tasks, such as DigitTasks()")
+        _check_part("architecture", self.architecture, [("build",)], "an Architecture, such as FiveLayers()")
+        _check_part("method", self.method, [("learn", "start"), ("version",)], "a Method, such as Sgd()")
 
     def describe(self, seed: int = 0) -> dict[str, Any]:
         """Return all settings by their stored names, as they enter the key of results.
@@ -181,6 +195,37 @@ class Experiment:
         if check is not None:
             for task in dict.fromkeys(tasks):
                 check(task)
+
+
+_SIGNATURES = {
+    "load": "load(occurrence, seed)",
+    "build": "build(seed)",
+    "learn": "learn(network, data, generator)",
+    "start": "start(network)",
+}
+
+
+def _check_part(name: str, part: object, needed: list[tuple[str, ...]], example: str) -> None:
+    """Raise an error for a class, and for a part that has none of some alternative attributes."""
+    shown = f"{name}={type(part).__name__}(...)" if not isinstance(part, type) else f"{name}={part.__name__}"
+    if isinstance(part, type):
+        raise ValueError(f"{shown} is a class: give an instance, {part.__name__}()")
+    for alternatives in needed:
+        if not any(_has(part, attribute) for attribute in alternatives):
+            missing = " and no ".join(
+                _SIGNATURES.get(attribute, f"attribute {attribute}") for attribute in alternatives
+            )
+            raise ValueError(
+                f"{shown} has no {missing}: give {example}; the order is Experiment(tasks, architecture, method)"
+            )
+
+
+def _has(part: object, attribute: str) -> bool:
+    """Return whether an object has an attribute, without computing it: a fingerprint may read a dataset."""
+    if attribute in _SIGNATURES:
+        return callable(getattr(part, attribute, None))
+    missing = object()
+    return inspect.getattr_static(part, attribute, missing) is not missing or hasattr(type(part), "__getattr__")
 
 
 def _settings(name: str, part: Any) -> dict[str, Any]:

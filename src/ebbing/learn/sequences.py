@@ -21,12 +21,15 @@ from safetensors.torch import load, save
 from torch import Tensor, nn
 
 from ebbing._validate import Array, check_seed
+from ebbing.learn._errors import error, error_matrix
 from ebbing.learn._seeding import derive_seed
 from ebbing.learn.experiment import Experiment, Learner
-from ebbing.learn.tasks.base import Occurrence, TaskData, Tasks, occurrences
+from ebbing.learn.tasks.base import Occurrence, TaskData, Tasks, check_sequence, occurrences
 from ebbing.learn.training._machine import retain_heap, single_thread
 from ebbing.learn.training.batches import Pair, preserved_modes
 from ebbing.learn.training.schedule import Checkpoint, ProgressCallback
+
+__all__ = ["Node", "NodeResult", "error", "error_matrix", "prefix_tree", "train_node", "train_reference"]
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ class NodeResult:
 
     errors: dict[str, float]
     training_error: float | None
-    weights: bytes
+    weights: bytes = field(repr=False)
     seconds: float = field(default=0.0, compare=False)
 
 
@@ -94,7 +97,7 @@ def prefix_tree(sequences: Sequence[Sequence[str]], seed: int) -> list[Node]:
         The nodes. Each is tested on all tasks of all sequences that start with it.
 
     Raises:
-        ValueError: If a sequence is empty.
+        ValueError: If a sequence is empty, or a string instead of a list of names.
 
     Example:
         >>> [len(node.path) for node in prefix_tree([["a", "b"], ["a", "c"]], seed=0)]
@@ -103,9 +106,7 @@ def prefix_tree(sequences: Sequence[Sequence[str]], seed: int) -> list[Node]:
     tests: dict[tuple[Occurrence, ...], dict[Occurrence, None]] = {}
     parents: set[tuple[Occurrence, ...]] = set()
     for sequence in sequences:
-        if not sequence:
-            raise ValueError("an empty sequence: give at least one task")
-        path = occurrences(sequence)
+        path = occurrences(check_sequence(sequence))
         for length in range(len(path) + 1):
             tests.setdefault(path[:length], {}).update(dict.fromkeys(path))
             if length:
@@ -165,7 +166,7 @@ def train_reference(experiment: Experiment, sequence: Sequence[str], seed: int) 
     Returns:
         The error matrix (T+1, T), and the training error of every task right after it was learned (T,).
     """
-    path, seed = occurrences(sequence), check_seed(seed)
+    path, seed = occurrences(check_sequence(sequence)), check_seed(seed)
     experiment.check(sequence)
     learner = _start_learner(experiment, seed)
     data = [experiment.tasks.load(occurrence, seed) for occurrence in path]
@@ -177,41 +178,6 @@ def train_reference(experiment: Experiment, sequence: Sequence[str], seed: int) 
         tests = zip(path, data, strict=True)
         matrix.append([_error(learner, occurrence, d.test_inputs, d.test_labels) for occurrence, d in tests])
     return np.array(matrix), training_errors
-
-
-def error(outputs: Tensor, labels: Tensor) -> float:
-    """Compute the error of outputs: the mean squared error of probabilities, or the share of wrong classes.
-
-    Args:
-        outputs: Logits: (n, 1) for binary labels, (n, classes) for classes.
-        labels: Binary labels from 0 to 1 (n, 1), or int64 classes (n,).
-
-    Returns:
-        For binary labels the mean of (sigmoid(output) - label)^2; for classes the share of wrong predictions.
-
-    Raises:
-        ValueError: If binary labels and outputs differ in shape.
-    """
-    if labels.dtype == torch.int64:
-        return float((outputs.argmax(1) != labels).to(torch.float64).mean())
-    if outputs.shape != labels.shape:
-        raise ValueError(f"labels of shape {tuple(labels.shape)}, outputs {tuple(outputs.shape)}: make them equal")
-    return float((outputs.detach().sigmoid() - labels).square().mean())
-
-
-def error_matrix(sequence: Sequence[str], errors: dict[tuple[Occurrence, ...], dict[str, float]]) -> Array:
-    """Return the error matrix of a sequence: L[t, i] is the error on task i after t tasks.
-
-    Args:
-        sequence: Names of tasks.
-        errors: The errors of the sequence's prefixes, by path.
-
-    Returns:
-        The error matrix, (T+1, T).
-    """
-    path = occurrences(sequence)
-    rows = (errors[path[:t]] for t in range(len(path) + 1))
-    return np.array([[row[str(occurrence)] for occurrence in path] for row in rows])
 
 
 def _start_learner(experiment: Experiment, seed: int, device: str = "cpu") -> Learner:
@@ -231,7 +197,9 @@ def _learn(
 ) -> None:
     number = derive_seed(seed, *map(str, path))
     generator = torch.Generator().manual_seed(number)
-    with torch.random.fork_rng(devices=[]):  # dropout uses the global generator
+    device = data.train_inputs.device
+    forked = [] if device.type == "cpu" else [device]
+    with torch.random.fork_rng(forked, device_type=device.type):  # dropout uses the global generators
         torch.manual_seed(number)
         learner.learn(str(path[-1]), data, generator=generator, checkpoint=checkpoint, progress=progress)
 
@@ -278,7 +246,7 @@ class _PlainLearner:
 
     def state(self) -> dict[str, Tensor]:
         values = self.network.state_dict()  # several of which may share memory
-        return {name: value.clone(memory_format=torch.contiguous_format) for name, value in values.items()}
+        return {name: value.cpu().clone(memory_format=torch.contiguous_format) for name, value in values.items()}
 
     def restore(self, state: dict[str, Tensor]) -> None:
         self.network.load_state_dict(state)

@@ -130,16 +130,19 @@ class Execution:
             resources: Where to train.
 
         Returns:
-            The test errors, and the training error, of every node by (seed, path).
+            The test errors, and the training error, of every node by (seed, path), parents first: in the same order
+            whether they were trained or stored.
         """
         resources.check()
         self._report()
         for seed in self.settings:
             self._report_finished(seed)
         if self.pending:
-            self.store.remove_stale_files()
+            self.store.remove_stale_files(self.store.check_writable())
             with open_pool(self.experiment, resources, self._node_progress) as pool:
                 self._train_pending(pool)
+        self.errors = {node_id: dict(sorted(self.errors[node_id].items())) for node_id in self.nodes}
+        self.training_errors = {node_id: self.training_errors[node_id] for node_id in self.nodes}
         return self.errors, self.training_errors
 
     def collect(self, sequence: Sequence[str], seeds: Iterable[int]) -> tuple[Array, Array]:

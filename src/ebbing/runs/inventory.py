@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ebbing.learn._current_names import current_names
 from ebbing.runs.store import Store
 
 
@@ -17,7 +18,7 @@ class RunGroup:
     """Trained prefixes with the same settings and seed.
 
     Attributes:
-        settings: Tasks, architecture, method and seed.
+        settings: Tasks, architecture, method and seed, under their names in Python.
         entries: Number of trained prefixes, the initial network included.
     """
 
@@ -45,6 +46,8 @@ class Inventory:
 def take_inventory(folder: str | os.PathLike[str], clean: str | None = None) -> Inventory:
     """Count what a store holds by settings and seed, after removing what `clean` names.
 
+    Every file is read and compared with its checksum; a warning names each that is damaged.
+
     Args:
         folder: The folder of the store.
         clean: "weights" removes the weights and keeps the results, "all" removes everything; None removes nothing.
@@ -64,7 +67,8 @@ def take_inventory(folder: str | os.PathLike[str], clean: str | None = None) -> 
     freed = 0 if clean is None else store.clean(weights_only=clean == "weights")
     counted: Counter[str] = Counter()
     for entry in store.entries():
+        store.weights(entry)  # for its warning
         settings = {name: value for name, value in entry.about.items() if name not in ("path", "made_with")}
-        counted[json.dumps(settings, sort_keys=True)] += 1
+        counted[json.dumps(current_names(settings), sort_keys=True)] += 1
     groups = tuple(RunGroup(json.loads(settings), n) for settings, n in sorted(counted.items()))
     return Inventory(folder, store.size(), freed, groups)

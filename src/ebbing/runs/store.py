@@ -7,26 +7,27 @@
 The JSON file is written last and makes the entry valid. A damaged or incomplete file counts as missing: a warning
 reports it, and its content is computed again. Entries contain only what determines them (no times, no machine), so the
 same work always writes the same bytes.
+
+The folder may be on a network file system, and any number of processes may use it: files are compared with the clock of
+that file system, and a file that another machine has just removed or replaced is read or written again.
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import re
-import time
-import warnings
+import secrets
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import safetensors.torch
-from torch import Tensor
-
-from ebbing._files import write_atomic
+from ebbing._warnings import warn
+from ebbing.runs._store_files import CheckpointFile, read_file, write_file
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 
@@ -36,11 +37,12 @@ _FILE_NAME = re.compile(r"[0-9a-f]{64}\.(json|safetensors|checkpoint)(\..+\.unfi
 _STALE_SECONDS = 24 * 3600
 """Age at which an unfinished file has no writer any more: writing takes a second, and clocks of machines differ."""
 
-_WRITE_ATTEMPTS = 5
-"""How often a file is written if another process removes it, or its folder, before it is complete."""
-
 _STORED_NAMES = {"training_error": "fit"}
 """Names in JSON files of fields of `Entry` that have another name in Python."""
+
+
+class StoreError(OSError):
+    """A store that cannot be written; the message says what to do."""
 
 
 @dataclass(frozen=True)
@@ -62,45 +64,6 @@ class Entry:
     weights_checksum: str | None
 
 
-@dataclass(frozen=True)
-class CheckpointFile:
-    """A file with the state of unfinished training: tensors in the safetensors format, then their SHA-256.
-
-    Attributes:
-        path: Path of the file.
-    """
-
-    path: Path
-
-    def load(self) -> dict[str, Tensor] | None:
-        """Load what was saved last.
-
-        Returns:
-            Tensors by name, or None if the file is missing or damaged.
-        """
-        try:
-            content = self.path.read_bytes()
-        except FileNotFoundError:
-            return None
-        if hashlib.sha256(content[:-32]).digest() != content[-32:]:
-            warnings.warn(f"{self.path} is damaged; training of its task starts from the beginning", stacklevel=2)
-            return None
-        return safetensors.torch.load(content[:-32])
-
-    def save(self, content: dict[str, Tensor]) -> None:
-        """Save tensors, replacing those that were saved before.
-
-        Args:
-            content: Tensors by name.
-        """
-        tensors = safetensors.torch.save(content)
-        _write(self.path, tensors + hashlib.sha256(tensors).digest())
-
-    def remove(self) -> None:
-        """Remove the file."""
-        self.path.unlink(missing_ok=True)
-
-
 class Store:
     """A folder of entries, which any number of processes may read and write at the same time.
 
@@ -109,7 +72,12 @@ class Store:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
+        if not isinstance(folder, str | os.PathLike):
+            raise ValueError(f"folder={folder!r}: give the path of a folder, such as Store('results/runs')")
         self.folder = Path(folder)
+
+    def __repr__(self) -> str:
+        return f"Store({str(self.folder)!r})"
 
     def get(self, key: str) -> Entry | None:
         """Return an entry.
@@ -125,17 +93,18 @@ class Store:
         """
         path = self._path(key, "json")
         try:
-            content = json.loads(path.read_bytes())
+            found = read_file(path)
+            if found is None:
+                return None
+            content = json.loads(found)
             checksum = content.pop("checksum")
             if checksum != _digest(_canonical_json(content)) or content["key"] != key:
                 raise ValueError("checksum does not match")
             for name, stored in _STORED_NAMES.items():
                 content[name] = content.pop(stored)
             return Entry(**content)
-        except FileNotFoundError:
-            return None
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            warnings.warn(f"{path} is damaged ({error}) and will be computed again", stacklevel=2)
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            warn(f"{path} is damaged ({error}) and will be computed again")
             return None
 
     def weights(self, entry: Entry) -> bytes | None:
@@ -150,12 +119,11 @@ class Store:
         if entry.weights_checksum is None:
             return None
         path = self._path(entry.key, "safetensors")
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
+        content = read_file(path)
+        if content is None:
             return None
         if _digest(content) != entry.weights_checksum:
-            warnings.warn(f"{path} is damaged and will be computed again", stacklevel=2)
+            warn(f"{path} is damaged and will be computed again")
             return None
         return content
 
@@ -194,15 +162,52 @@ class Store:
 
         Returns:
             The entry.
+
+        Raises:
+            StoreError: If the folder cannot be written; what was stored before is still there.
         """
-        if weights is not None:
-            _write(self._path(key, "safetensors"), weights)
         checksum = None if weights is None else _digest(weights)
         entry = Entry(key, dict(sorted(errors.items())), training_error, about, checksum)
         content = {_STORED_NAMES.get(name, name): value for name, value in vars(entry).items()}
         signed = content | {"checksum": _digest(_canonical_json(content))}
-        _write(self._path(key, "json"), _canonical_json(signed) + b"\n")
+        try:
+            if weights is not None:
+                write_file(self._path(key, "safetensors"), weights)
+            write_file(self._path(key, "json"), _canonical_json(signed) + b"\n")
+        except OSError as error:
+            raise self._unwritable(error) from error
         return entry
+
+    def check_writable(self) -> float:
+        """Check, before anything is trained, that results can be written into the folder.
+
+        Returns:
+            The time by the clock of the file system, which may be on another machine.
+
+        Raises:
+            StoreError: If the folder cannot be written.
+        """
+        probe = self.folder / f"{secrets.token_hex(8)}.unfinished"
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            try:
+                probe.write_bytes(b"probe")
+                return probe.stat().st_mtime
+            finally:
+                with suppress(OSError):
+                    probe.unlink()
+        except OSError as error:
+            raise self._unwritable(error) from error
+
+    def _unwritable(self, error: OSError) -> StoreError:
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        way_out = "free some space" if full else "name a folder that can be written"
+        found = StoreError(
+            f"cannot write results into {self.folder}: {error.strerror or error}; {way_out}, and the same command "
+            "continues: what was finished before is stored"
+        )
+        found.errno = error.errno
+        return found
 
     def entries(self) -> Iterator[Entry]:
         """Return all valid entries.
@@ -247,11 +252,15 @@ class Store:
                     freed += size
         return freed
 
-    def remove_stale_files(self) -> None:
-        """Remove files that killed processes left unfinished at least a day ago; those that cannot be removed stay."""
+    def remove_stale_files(self, now: float) -> None:
+        """Remove files that killed processes left unfinished at least a day ago; those that cannot be removed stay.
+
+        Args:
+            now: The time by the clock of the file system.
+        """
         for path in self._files():
             with suppress(OSError):
-                if path.suffix == ".unfinished" and time.time() - path.stat().st_mtime > _STALE_SECONDS:
+                if path.suffix == ".unfinished" and now - path.stat().st_mtime > _STALE_SECONDS:
                     path.unlink()
 
     def checkpoint(self, key: str) -> CheckpointFile:
@@ -280,14 +289,3 @@ def _canonical_json(content: dict[str, Any]) -> bytes:
 
 def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Write a file atomically; repeat it if another process removes the folder at the same time."""
-    for attempts_left in reversed(range(_WRITE_ATTEMPTS)):
-        try:
-            write_atomic(path, content)
-            return
-        except FileNotFoundError:
-            if not attempts_left:
-                raise

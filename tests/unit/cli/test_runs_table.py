@@ -9,6 +9,7 @@ from rich.console import Console
 
 from ebbing.cli._runs_table import print_runs, seed_ranges
 from ebbing.io.schema import runs_json
+from ebbing.learn._current_names import current_names
 from ebbing.runs import Store
 from ebbing.runs.inventory import take_inventory
 
@@ -40,7 +41,7 @@ def printed(inventory):
 
 
 def settings(**changes):
-    return {name: value for name, value in about(**changes).items() if name != "path"}
+    return current_names({name: value for name, value in about(**changes).items() if name != "path"})
 
 
 def test_entries_are_counted_by_settings_and_seed(store):
@@ -74,8 +75,8 @@ def test_shared_settings_are_shown_once(tmp_path):
     text = printed(take_inventory(tmp_path))
     assert "Trgp schedule.epochs=5 " in text
     assert "Trgp schedule.epochs=9 " in text
-    assert text.count("samples=300") == 1
-    assert "\nall: samples=300 schedule.batch_size=10\n" in text
+    assert text.count("num_examples=300") == 1
+    assert "\nall: num_examples=300 schedule.batch_size=10\n" in text
 
 
 def test_equal_rows_show_their_hidden_settings(tmp_path):
@@ -86,8 +87,8 @@ def test_equal_rows_show_their_hidden_settings(tmp_path):
     text = printed(take_inventory(tmp_path))
     assert "Gpm version=1 " in text
     assert "Gpm version=2 " in text
-    assert "Split, FiveLayers widths=[6, 16] identity=mnist, v" in text
-    assert "Split, FiveLayers widths=[6, 16] identity=other" in text
+    assert "Split, FiveLayers widths=[6, 16] fingerprint=mnist, v" in text
+    assert "Split, FiveLayers widths=[6, 16] fingerprint=other" in text
 
 
 def test_a_setting_that_only_some_have_is_theirs(tmp_path):
@@ -132,8 +133,8 @@ def test_custom_data_shows_the_start_of_its_hash(tmp_path):
         tasks = {"kind": "OwnTasks", "train_images": None, "identity": identity}
         store.put(key, {}, None, about() | {"tasks": tasks}, None)
     text = printed(take_inventory(tmp_path))
-    assert "OwnTasks data=abcdef01, " in text
-    assert "OwnTasks data=98765432, " in text
+    assert "CustomTasks data=abcdef01, " in text
+    assert "CustomTasks data=98765432, " in text
 
 
 def test_settings_in_brackets_are_no_markup(tmp_path):
@@ -152,6 +153,13 @@ def test_damaged_entries_are_not_counted(store):
     next(store.folder.glob("33/*.json")).write_text("{")
     with pytest.warns(UserWarning, match="is damaged"):
         assert len(take_inventory(store.folder).groups) == 2
+
+
+def test_damaged_weights_are_named(store):
+    weights = next(store.folder.glob("00/*.safetensors"))
+    weights.write_bytes(b"other")
+    with pytest.warns(UserWarning, match=f"{weights.name} is damaged"):
+        assert len(take_inventory(store.folder).groups) == 3  # the results are not
 
 
 @pytest.mark.parametrize("clean", ["everything", "", "Weights", "none"])

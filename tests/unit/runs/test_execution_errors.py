@@ -57,15 +57,15 @@ def test_task_that_is_no_string_raises(task):
             attempt([["a", task]], 0)
 
 
-@pytest.mark.parametrize("seed", [-1, np.int64(-1), 0.0, 1.5, "0", None, True, np.True_])
+@pytest.mark.parametrize("seed", [-1, np.int64(-1), 1.5, "0", None, True, np.True_])
 def test_bad_seeds_raise(seed):
     for attempt in (lambda: prefix_tree([("a",)], seed), lambda: train_reference(TRAINING, ("a",), seed)):
         with pytest.raises(ValueError, match=r"^seed=.*: give a whole number >= 0") as caught:
             attempt()
-        assert repr(seed) in str(caught.value)
+        assert f"seed={seed!r}" in str(caught.value) or f"seed={seed}" in str(caught.value)
 
 
-@pytest.mark.parametrize("kind", [np.int64, np.uint8])
+@pytest.mark.parametrize("kind", [np.int64, np.uint8, float])
 def test_numpy_seeds_equal_python_seeds(store, trained, kind):
     [plain], [same] = ([node for node in prefix_tree([("a",)], seed) if node.path] for seed in (1, kind(1)))
     assert type(same.seed) is int
@@ -94,21 +94,24 @@ def test_numpy_learning_rates_equal_python_ones():
     assert json.dumps(replace(TRAINING, method=Sgd(learning_rate=1)).describe()["method"]["learning_rate"]) == "1.0"
 
 
-class UnprotectedMethod:
+class Plain:
     """Tasks, an architecture or a method that is not a dataclass."""
 
     fingerprint, version = "plain", 1
 
+    def load(self, occurrence, seed): ...
+    def build(self, seed): ...
+    def learn(self, network, data, generator): ...
+
 
 @pytest.mark.parametrize("part", ["tasks", "architecture", "method"])
-@pytest.mark.parametrize("value", [UnprotectedMethod(), UnprotectedMethod, Toy, None])
-def test_part_without_settings_raises(store, part, value):
+def test_part_without_settings_raises(store, part):
     with pytest.raises(ValueError, match=rf"^{part}=.*; give a dataclass of settings, or .* settings\(\)"):
-        execute(replace(TRAINING, **{part: value}), NODES, store)
+        execute(replace(TRAINING, **{part: Plain()}), NODES, store)
 
 
 def test_part_may_have_a_settings_method():
-    class Described(UnprotectedMethod):
+    class Described(Plain):
         def settings(self) -> dict[str, int]:
             return {"size": 3}
 

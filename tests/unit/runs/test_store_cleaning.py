@@ -71,7 +71,7 @@ def test_checkpoints_count_and_are_cleaned_with_weights(store, weights_only):
     checkpoint.save({"weight": torch.ones(1000)})
     kept = store.size() - before
     assert kept > 4000
-    store.remove_stale_files()
+    store.remove_stale_files(time.time())
     assert checkpoint.load() is not None
     assert [entry.key for entry in store.entries()] == [KEY]
     assert store.clean(weights_only=weights_only) == (kept if weights_only else before + kept)
@@ -110,7 +110,7 @@ def test_only_stale_unfinished_files_are_removed(store):
     others = json_file(store).with_name("download.unfinished")
     others.touch()
     os.utime(others, (0, 0))
-    store.remove_stale_files()
+    store.remove_stale_files(time.time())
     assert set(files(store.folder)) == {
         *(f"ab/{KEY}.json", f"ab/{KEY}.safetensors"),
         *(f"ab/{young.name}", "ab/download.unfinished"),
@@ -126,10 +126,10 @@ def test_stale_files_that_vanish_or_stay_are_ignored(store, locked, monkeypatch)
     (locked / "ab").chmod(0o555)
     os.utime(leftover, (0, 0))
     with ordinary_user():
-        Store(locked).remove_stale_files()
+        Store(locked).remove_stale_files(time.time())
     assert leftover.exists()
     put(store)
     gone = json_file(store).with_name(f"{OTHER}.json.77.unfinished")
     glob = Path.glob
     monkeypatch.setattr(Path, "glob", lambda self, pattern: iter([*glob(self, pattern), gone]))
-    store.remove_stale_files()
+    store.remove_stale_files(time.time())

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import chain
 
 import torch
 from torch import Tensor, nn
+from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
+from ebbing._warnings import warn
 from ebbing.learn.projection._layers import Layer, recorded_inputs
+from ebbing.learn.projection.subspaces import BasisUpdate
 
 ParameterSignature = tuple[nn.Parameter, bool, torch.dtype, torch.device]
 """A parameter, whether it requires a gradient, its dtype and its device."""
@@ -64,7 +66,7 @@ def fingerprint(layers: list[Layer]) -> Fingerprint:
     hashes = []
     for layer in layers:
         bits = layer.module.weight.detach().flatten(1)
-        bits = bits.view({torch.float32: torch.int32, torch.float64: torch.int64}[bits.dtype])
+        bits = bits.view({2: torch.int16, 4: torch.int32, 8: torch.int64}[bits.element_size()])
         hashes.append(sum(int((sums * _position_factors(sums)).sum()) for sums in (bits.sum(0), bits.sum(1))))
     return hashes
 
@@ -74,15 +76,14 @@ def _position_factors(values: Tensor) -> Tensor:
     return torch.arange(1, len(values) + 1, device=values.device) * 0x9E3779B1
 
 
-def warn_if_changed(layers: list[Layer], expected: Fingerprint | None, stacklevel: int) -> Fingerprint:
+def warn_if_changed(layers: list[Layer], expected: Fingerprint | None) -> Fingerprint:
     """Warn if a weight changed since the latest task, and return the current fingerprint, so as to warn once."""
     now = fingerprint(layers)
     changed = [layer.name for layer, old, new in zip(layers, expected or now, now, strict=True) if old != new]
     if changed:
-        warnings.warn(
+        warn(
             f"the weight of layer {changed[0]!r} was changed since the latest task, and not by the learner: old tasks "
-            "may be forgotten; between tasks leave the network unchanged, or load() a saved learner",
-            stacklevel=stacklevel,
+            "may be forgotten; between tasks leave the network unchanged, or load() a saved learner"
         )
     return now
 
@@ -126,20 +127,75 @@ def unchanged_weights(layers: list[Layer], parameters: Iterable[nn.Parameter]) -
     for layer, before in zip(layers, gradients, strict=True):
         layer.check_unchanged()
         if layer.module.weight.grad is not None and layer.module.weight.grad is not before:
-            warnings.warn(
+            warn(
                 f"the weight of layer {layer.name!r} has a gradient, which has no effect: the layer is parametrized "
-                "while a task is learned; penalize the parameters that task() yields",
-                stacklevel=4,
+                "while a task is learned; penalize the parameters that task() yields"
             )
     trainable = any(parameter.numel() for one in parametrizations for parameter in one.parameters())
     if trainable and not any(one.changed for one in parametrizations):
         others_changed = any(not torch.equal(parameter, before) for parameter, before in others)
         what = "biases, heads or norms were trained, but no layer" if others_changed else "nothing was trained"
-        warnings.warn(
+        warn(
             f"{what}; in a custom loop, give the optimizer the parameters that task() yields: an optimizer created "
-            "before does not have them",
-            stacklevel=4,
+            "before does not have them"
         )
+
+
+@contextmanager
+def checked_optimizers(layers: list[Layer]) -> Iterator[None]:
+    """Raise an error at the first step of an optimizer that was created before the task.
+
+    It has the modules' weights, which are not used while a task is learned, and none of the parameters to train.
+    """
+    names = {id(layer.module.weight): layer.name for layer in layers}
+    trained = {id(p) for layer in layers for one in layer.parametrizations for p in one.parameters()}
+
+    def check(optimizer: Optimizer, *_: object) -> None:
+        found = [id(parameter) for group in optimizer.param_groups for parameter in group["params"]]
+        old = [names[parameter] for parameter in found if parameter in names]
+        if old and trained.isdisjoint(found):
+            raise ValueError(
+                f"this {type(optimizer).__name__} was created before task(): it has the weight of layer {old[0]!r}, "
+                "which is parametrized while a task is learned, so no layer would be trained; create the optimizer "
+                "inside of the context, with the parameters that task() yields"
+            )
+
+    hook = register_optimizer_step_pre_hook(check)
+    try:
+        yield
+    finally:
+        hook.remove()
+
+
+ORTHONORMAL_TOLERANCE = 1e-4
+"""The largest error of an inner product of directions to protect; single precision has 1e-6."""
+
+
+def check_basis_update(method: object, layer: str, M: Tensor, update: object) -> None:
+    """Raise an error if a method selects directions that would not protect (`ProjectionMethod.select_directions`)."""
+    where = f"{type(method).__name__}.select_directions for layer {layer!r}"
+    if not isinstance(update, BasisUpdate):
+        raise ValueError(f"{where} returned a {type(update).__name__}: return a BasisUpdate")
+    (d, m), new, used = M.shape, update.new, update.used
+    if new.ndim != 2 or len(new) != d:
+        raise ValueError(f"{where} returned new directions of shape {tuple(new.shape)}: return ({d}, k)")
+    basis = torch.cat([M.double(), new.to(M.device).double()], dim=1)
+    products = basis.T @ basis[:, m:] - torch.eye(basis.shape[1], dtype=basis.dtype, device=M.device)[:, m:]
+    if new.numel() and not products.abs().max() <= ORTHONORMAL_TOLERANCE:  # NaN as well
+        raise ValueError(
+            f"{where} returned directions whose inner products, with each other and with M, are wrong by "
+            f"{float(products.abs().max()):.2g}: return orthonormal ones, orthogonal to M, or old tasks would not be "
+            "protected; extend_basis and strongest_directions do"
+        )
+    if used.ndim != 1 or used.is_floating_point() or used.dtype == torch.bool:
+        raise ValueError(f"{where} returned used={used.dtype} of shape {tuple(used.shape)}: return column numbers (r,)")
+    if len(used) and not (0 <= int(used.min()) <= int(used.max()) < basis.shape[1]):
+        raise ValueError(
+            f"{where} returned column numbers from {int(used.min())} to {int(used.max())}: [M, new] has columns 0 to "
+            f"{basis.shape[1] - 1}"
+        )
+    if len(used.unique()) < len(used):
+        raise ValueError(f"{where} returned a column number twice: return each once")
 
 
 def check_not_compiled(network: nn.Module) -> None:

@@ -37,4 +37,11 @@ def _select_in_block(method: ProjectionRules, gradient: Tensor, block: Block) ->
         parts = gradient @ block.basis[:, subspace.columns], gradient @ subspace.unprotected
         projected_norms.append(float(torch.cat(parts, dim=1).norm()))
     selected = method.select_trusted(float(gradient.norm()), projected_norms)
+    if not isinstance(selected, dict) or not all(
+        j in range(len(projected_norms)) and 0 < weight < float("inf") for j, weight in selected.items()
+    ):
+        raise ValueError(
+            f"{type(method).__name__}.select_trusted returned {selected!r}: return a dictionary from numbers of old "
+            f"tasks, 0 to {len(projected_norms) - 1}, to positive weights"
+        )
     return [TrustedTask(j, block.subspaces[j], weight) for j, weight in sorted(selected.items())]

@@ -27,10 +27,12 @@ from ebbing.learn.projection._autograd import no_autocast
 from ebbing.learn.projection._blocks import Block
 from ebbing.learn.projection._integrity import (
     Fingerprint,
+    check_basis_update,
     check_not_compiled,
     check_precision,
     check_same_parameters,
     check_single_use,
+    checked_optimizers,
     fingerprint,
     no_fast_path,
     parameter_signatures,
@@ -42,6 +44,7 @@ from ebbing.learn.projection._layers import Layer, RotatedBatch, frozen_modules
 from ebbing.learn.projection._rules import ProjectionRules
 from ebbing.learn.projection._trust_region import TrustRegion, empty_trust_region, select_trust_region
 from ebbing.learn.tasks.base import TaskData
+from ebbing.learn.training._arguments import as_tensors
 from ebbing.learn.training._buffers import buffer_shapes, check_buffer_shapes, snapshot_buffers
 from ebbing.learn.training._network_checks import check_not_inference_mode
 from ebbing.learn.training._state_file import State, decode_json, encode_json, with_prefix
@@ -102,6 +105,10 @@ class ProjectionLearner(BaseLearner):
                 names = ", ".join(layer.name for layer in self.layers)
                 raise ValueError(f"{setting}={values}: give one number, or one for each of the layers {names}")
 
+    def __repr__(self) -> str:
+        protected = ", ".join(f"{name} {share:.0%}" for name, share in self.protected.items())
+        return f"{super().__repr__()[:-1]}, {type(self.method).__name__} protects {protected}>"
+
     @property
     def protected(self) -> dict[str, float]:
         """By layer, the share of its input directions that are protected."""
@@ -143,7 +150,7 @@ class ProjectionLearner(BaseLearner):
         return epoch
 
     @contextmanager
-    def task(self, task: str, examples: Pair, loss: Loss = task_loss) -> Iterator[TrainableParameters]:
+    def task(self, task: str, examples: Data, loss: Loss = task_loss) -> Iterator[TrainableParameters]:
         """Open a context for learning a task by a custom loop; inside, old tasks are protected.
 
         At the end of the context the task is stored, and the directions that its examples use are protected. If an
@@ -151,7 +158,8 @@ class ProjectionLearner(BaseLearner):
 
         Args:
             task: The name of the new task.
-            examples: Inputs and labels of the task. If there are more than `num_examples`, a random part is used.
+            examples: Inputs and labels of the task, in any form that `learn` takes. If there are more than
+                `num_examples`, a random part is used.
             loss: The mean loss of outputs and labels. Its gradient determines which old tasks are trusted.
 
         Yields:
@@ -166,10 +174,8 @@ class ProjectionLearner(BaseLearner):
             self._restore_network()
             check_not_compiled(self.network)
             check_same_parameters(self.network, self._signatures)
-            self._fingerprint = warn_if_changed(self.layers, self._fingerprint, stacklevel=5)
-            inputs, labels = (
-                self._to_device(part) for part in subsample(training_pair(examples), max(self._num_examples()))
-            )
+            self._fingerprint = warn_if_changed(self.layers, self._fingerprint)
+            inputs, labels = (self._to_device(part) for part in self._examples(examples))
             if not inputs.isfinite().all():
                 raise ValueError(f"inputs of task {task!r} are not all finite: remove NaN and infinite values")
             undo, shapes = self._snapshot(), buffer_shapes(self.network)
@@ -181,18 +187,31 @@ class ProjectionLearner(BaseLearner):
                     self._pending_restore = undo
                     with no_autocast(self.layers[0].module.weight):
                         parameters = self._start_task(inputs, labels, loss)
-                    with unchanged_weights(self.layers, parameters), task_bound(self.network, len(self.tasks)):
+                    with (
+                        unchanged_weights(self.layers, parameters),
+                        checked_optimizers(self.layers),
+                        task_bound(self.network, len(self.tasks)),
+                    ):
                         self.network.train()
                         yield parameters
                 parameters.check_finite(task)
                 check_buffer_shapes(self.network, shapes)
                 with no_autocast(self.layers[0].module.weight), no_fast_path():
                     self._finish_task(task, inputs)
+                if loss is not task_loss:
+                    self._custom_losses.add(task)
                 self._pending_restore = None
             except BaseException:
                 self._pending_restore = undo
                 self._restore_network()
                 raise
+
+    def _examples(self, examples: Data) -> Pair:
+        """Return at most as many examples as any layer needs, the same ones in every call."""
+        count, examples = max(self._num_examples()), as_tensors(examples, self._dtype)
+        if isinstance(examples, TaskData | tuple):
+            return subsample(training_pair(cast(TaskData | Pair, examples)), count)
+        return draw_examples(examples, count, torch.Generator().manual_seed(0))
 
     def _start_task(self, inputs: Tensor, labels: Tensor, loss: Loss) -> TrainableParameters:
         """Select the trusted tasks, parametrize every layer, and return the parameters to train."""
@@ -285,6 +304,7 @@ class ProjectionLearner(BaseLearner):
                         f"inputs of layer {layer.name!r} are not all finite in evaluation mode: check the layers before"
                     )
                 update = self.method.select_directions(number, task, block.basis, R)
+                check_basis_update(self.method, layer.name, block.basis, update)
                 block.protect(update, leave_out_strongest=leave_out_strongest)
 
     def _num_examples(self) -> list[int]:
@@ -296,7 +316,7 @@ class ProjectionLearner(BaseLearner):
 
     def _check_weights(self) -> None:
         if self.tasks:
-            self._fingerprint = warn_if_changed(self.layers, self._fingerprint, stacklevel=4)
+            self._fingerprint = warn_if_changed(self.layers, self._fingerprint)
 
     @contextmanager
     def _task_weights(self, task: int | None, *, shared: bool = False) -> Iterator[None]:

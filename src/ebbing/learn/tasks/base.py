@@ -36,6 +36,22 @@ class Occurrence:
     def __str__(self) -> str:
         return f"{self.task}#{self.index}"
 
+    @staticmethod
+    def of(task: Occurrence | str) -> Occurrence:
+        """Return an occurrence, or the first one of a task that is given by its name.
+
+        Args:
+            task: The task, by name or as an occurrence.
+
+        Returns:
+            The occurrence.
+
+        Example:
+            >>> Occurrence.of("cats")
+            Occurrence(task='cats', index=0)
+        """
+        return task if isinstance(task, Occurrence) else Occurrence(task, 0)
+
 
 @dataclass(frozen=True, eq=False)
 class TaskData:
@@ -71,6 +87,10 @@ class TaskData:
         """
         parts = {name: None if part is None else part.to(device) for name, part in vars(self).items()}
         return TaskData(**parts)  # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        parts = {name: part for name, part in vars(self).items() if part is not None}
+        return f"TaskData({', '.join(f'{name}: {tuple(part.shape)}' for name, part in parts.items())})"
 
 
 class Tasks(Protocol):
@@ -113,3 +133,29 @@ def occurrences(sequence: Sequence[str]) -> tuple[Occurrence, ...]:
         ['a#0', 'b#0', 'a#1']
     """
     return tuple(Occurrence(task, sequence[:i].count(task)) for i, task in enumerate(sequence))
+
+
+def check_sequence(sequence: object) -> Sequence[str]:
+    """Return a sequence of task names that is a list or a tuple, and not empty.
+
+    Args:
+        sequence: Names of tasks.
+
+    Returns:
+        The same sequence.
+
+    Raises:
+        ValueError: If it is a string, whose characters would be taken for tasks, or something else.
+
+    Example:
+        >>> check_sequence("cats")
+        Traceback (most recent call last):
+        ValueError: sequence 'cats': give a list of names of tasks, such as ['cats']
+    """
+    if isinstance(sequence, str):
+        raise ValueError(f"sequence {sequence!r}: give a list of names of tasks, such as [{sequence!r}]")
+    if not isinstance(sequence, list | tuple):
+        raise ValueError(f"sequence {sequence!r}: give a list of names of tasks")
+    if not sequence:
+        raise ValueError("an empty sequence: give at least one task")
+    return sequence

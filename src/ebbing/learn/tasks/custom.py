@@ -48,8 +48,8 @@ class CustomTasks:
     Example:
         >>> inputs, labels = np.eye(4), np.array([[0.0], [0.0], [1.0], [1.0]])
         >>> tasks = CustomTasks(train={"a": (inputs, labels)}, test={"a": (inputs[:1], labels[:1])}, train_size=3)
-        >>> tasks.load(Occurrence("a", 0), seed=0).train_inputs.shape
-        torch.Size([3, 4])
+        >>> tasks.names, tasks.load("a", seed=0).train_inputs.shape
+        (('a',), torch.Size([3, 4]))
         >>> tasks.fingerprint[:8]
         '24b5a521'
     """
@@ -78,6 +78,10 @@ class CustomTasks:
                     f"train_size={self.train_size}: task {smallest!r} has {available} training examples; ask for fewer"
                 )
 
+    def __repr__(self) -> str:
+        size = "" if self.train_size is None else f", train_size={self.train_size}"
+        return f"CustomTasks({', '.join(map(repr, self.names))}{size})"
+
     def settings(self) -> dict[str, Any]:
         """Return the settings that enter the key of results in addition to `fingerprint`.
 
@@ -98,16 +102,22 @@ class CustomTasks:
         if task not in self._data:
             raise ValueError(f"task {task!r}: there is data for {', '.join(self._data)}")
 
-    def load(self, occurrence: Occurrence, seed: int) -> TaskData:
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the tasks, in the order in which they were given."""
+        return tuple(self._data)
+
+    def load(self, occurrence: Occurrence | str, seed: int) -> TaskData:
         """Return the data of an occurrence of a task.
 
         Args:
-            occurrence: The task and the index of its occurrence.
+            occurrence: The task, by name or as an occurrence.
             seed: The seed of the random choice of training examples, if `train_size` is given.
 
         Returns:
             The task's data, with `train_size` training examples if that is given.
         """
+        occurrence = Occurrence.of(occurrence)
         self.check(occurrence.task)
         data = self._data[occurrence.task]
         if self.train_size is None:

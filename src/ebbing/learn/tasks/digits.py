@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import torch
 
-from ebbing._validate import check_count
+from ebbing._validate import check_count, check_seed
 from ebbing.learn._seeding import hash_to_int
 from ebbing.learn.tasks import _datasets
 from ebbing.learn.tasks.base import Occurrence, TaskData
@@ -49,16 +49,17 @@ class DigitTasks:
         """The checksum of MNIST."""
         return _datasets.mnist().fingerprint
 
-    def load(self, occurrence: Occurrence, seed: int) -> TaskData:
+    def load(self, occurrence: Occurrence | str, seed: int) -> TaskData:
         """Return the images of an occurrence of a task.
 
         Args:
-            occurrence: The task and the index of its occurrence.
+            occurrence: The task, by name or as an occurrence.
             seed: The seed of the random choice of images.
 
         Returns:
             Images of MNIST's training set for training, and of its test set for testing.
         """
+        occurrence, seed = Occurrence.of(occurrence), check_seed(seed)
         data, digits = _datasets.mnist(), self.digits(occurrence.task)
         random = np.random.default_rng([seed, hash_to_int(occurrence.task), occurrence.index])
         train = random.choice(60_000, self.train_images, replace=False)

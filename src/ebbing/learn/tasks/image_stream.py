@@ -86,7 +86,7 @@ class ImageStream(ABC):
         Returns:
             Inputs (n, ...) as the class of the stream describes them, and int64 labels (n,).
         """
-        task, data = self._index(str(getattr(occurrence, "task", occurrence))), self._data()
+        task, data = self._index(Occurrence.of(occurrence).task), self._data()
         selection = self._select(data, task, check_seed(seed))
         train = self._part(data.train_images, data.train_labels, selection.train, task, seed)
         test = self._part(data.test_images, data.test_labels, selection.test, task, seed)
@@ -96,17 +96,17 @@ class ImageStream(ABC):
             *train, *test, *self._part(data.train_images, data.train_labels, selection.validation, task, seed)
         )
 
-    def load_test(self, occurrence: Occurrence, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
+    def load_test(self, occurrence: Occurrence | str, seed: int) -> tuple[torch.Tensor, torch.Tensor]:
         """Return only the test data of a task: for Permuted MNIST a seventh of the work of `load`.
 
         Args:
-            occurrence: The task and the index of its occurrence.
+            occurrence: The task, by name or as an occurrence.
             seed: The seed of random choices.
 
         Returns:
             The test inputs (m, ...) and labels (m,) that `load` returns.
         """
-        task, data = self._index(occurrence.task), self._data()
+        task, data = self._index(Occurrence.of(occurrence).task), self._data()
         selection = self._select(data, task, check_seed(seed))
         return self._part(data.test_images, data.test_labels, selection.test, task, seed)
 

@@ -88,6 +88,11 @@ class ManagedNetwork:
     def _device(self) -> torch.device:
         return next(self.network.parameters()).device
 
+    @property
+    def _dtype(self) -> torch.dtype:
+        """The type of the network's floating-point values."""
+        return next((p.dtype for p in self.network.parameters() if p.is_floating_point()), torch.float32)
+
     def _to_device(self, tensor: Tensor) -> Tensor:
         return tensor.to(self._device)
 

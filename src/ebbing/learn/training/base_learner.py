@@ -14,10 +14,18 @@ from torch import Tensor, nn
 
 from ebbing._files import write_atomic
 from ebbing.learn.tasks.base import TaskData
+from ebbing.learn.training._arguments import (
+    as_input_tensor,
+    as_tensors,
+    check_callbacks,
+    check_classified,
+    check_generator,
+)
 from ebbing.learn.training._managed_network import ManagedNetwork
 from ebbing.learn.training._network_checks import check_network
 from ebbing.learn.training._state_file import State, decode_json, dump, encode_json, parse, with_prefix
 from ebbing.learn.training._task_argument import bind_task, task_bound
+from ebbing.learn.training._trainable_parameters import TrainableParameters
 from ebbing.learn.training.batches import (
     Data,
     Pair,
@@ -28,34 +36,6 @@ from ebbing.learn.training.batches import (
     validation_pair,
 )
 from ebbing.learn.training.schedule import Checkpoint, ProgressCallback, Schedule, fit
-
-
-class TrainableParameters(list[nn.Parameter]):
-    """The parameters to train while a task is learned.
-
-    `named` has the same parameters by name, for parameter groups of an optimizer.
-
-    Args:
-        named: Parameters by name.
-    """
-
-    def __init__(self, named: dict[str, nn.Parameter]) -> None:
-        super().__init__(named.values())
-        self.named = named
-
-    def check_finite(self, task: str) -> None:
-        """Check that the training of a task has not diverged.
-
-        Args:
-            task: Name of the task.
-
-        Raises:
-            FloatingPointError: If a parameter is not finite.
-        """
-        if not all(parameter.isfinite().all() for parameter in self):
-            raise FloatingPointError(
-                f"weights after task {task!r} are not all finite, so the task is discarded; lower the learning rate"
-            )
 
 
 class BaseLearner(ManagedNetwork, ABC):
@@ -76,6 +56,11 @@ class BaseLearner(ManagedNetwork, ABC):
         super().__init__(network)
         self.schedule = schedule
         self.tasks: list[str] = []
+        self._custom_losses: set[str] = set()  # tasks that were learned with another loss than cross-entropy
+
+    def __repr__(self) -> str:
+        learned = ", ".join(map(repr, self.tasks)) or "none"
+        return f"<{type(self).__name__} of a {type(self.network).__name__}, learned tasks: {learned}>"
 
     # Learning
 
@@ -96,15 +81,17 @@ class BaseLearner(ManagedNetwork, ABC):
 
         Args:
             task: Name of the task.
-            data: A pair of tensors, which is shuffled anew every epoch; or an iterable of batches, such as a
-                DataLoader; or a `TaskData`.
+            data: A pair of tensors or NumPy arrays, which is shuffled anew every epoch; or an iterable of batches, such
+                as a DataLoader; or a `TaskData`.
             validation: Validation data for a schedule with patience; by default that of a `TaskData`.
             generator: The generator that shuffles and draws examples; by default one with seed 0.
             checkpoint: Where unfinished training is saved, and resumed from.
             progress: A function that is called after every epoch with the share of the task that is done and a
                 short message.
         """
-        generator = generator if generator is not None else torch.Generator().manual_seed(0)
+        generator = check_generator(generator)
+        check_callbacks(progress, checkpoint)
+        data = as_tensors(data, self._dtype)
         validation = self._validation(data, validation)
         with self._task_context(task, data, generator) as parameters:
             fit(
@@ -137,14 +124,15 @@ class BaseLearner(ManagedNetwork, ABC):
 
         Args:
             task: Name of a learned task, or None for the current network, as for a task that has not been learned.
-            inputs: Inputs, (n, ...).
+            inputs: Inputs, a tensor or NumPy array (n, ...).
 
         Returns:
             Outputs, (n, ...).
 
         Raises:
-            ValueError: If `inputs` is not a tensor or the task has not been learned.
+            ValueError: If `inputs` is neither a tensor nor an array, or the task has not been learned.
         """
+        inputs = as_input_tensor(inputs, self._dtype)
         if not isinstance(inputs, Tensor):
             raise ValueError(
                 f"inputs of type {type(inputs).__name__}: give a tensor, for example torch.as_tensor(inputs)"
@@ -160,6 +148,9 @@ class BaseLearner(ManagedNetwork, ABC):
     def accuracy(self, task: str, data: Data) -> float:
         """Compute the accuracy on a task: the share of examples that are classified correctly.
 
+        Classes (int64) are compared with the largest output. Floating-point labels are binary, and outputs are logits
+        as in `learn`: an output above 0 predicts 1. For another loss or another kind of labels, use `outputs`.
+
         Args:
             task: Name of a learned task.
             data: Data in any form; of a `TaskData`, the test data is used.
@@ -168,17 +159,21 @@ class BaseLearner(ManagedNetwork, ABC):
             The accuracy, from 0 to 1.
 
         Raises:
-            ValueError: If the task has not been learned, there are no examples, or labels and outputs do not match.
+            ValueError: If the task has not been learned, there are no examples, labels and outputs do not match, or
+                outputs for floating-point labels are no logits.
         """
         if isinstance(data, TaskData):
             data = (data.test_inputs, data.test_labels)
+        data = as_tensors(data, self._dtype)
         correct = total = 0
         with self._exclusive():
             self._check_weights()
             index = self._task_index(task)
             forward = bind_task(self.network, index)
             with self._task_weights(index), torch.no_grad():
-                for inputs, labels in epoch_batches(data, self.schedule.test_batch_size, None, self._device)():
+                size = self.schedule.test_batch_size
+                for inputs, labels in epoch_batches(data, size, None, self._device, any_labels=True)():
+                    check_classified(task, labels, custom_loss=task in self._custom_losses)
                     outputs = forward(self._copy_to_device(inputs))
                     predicted, expected = outputs.argmax(1), labels
                     if labels.is_floating_point():  # binary, perhaps probabilities
@@ -247,6 +242,8 @@ class BaseLearner(ManagedNetwork, ABC):
             self._check_weights()
             state = {f"network.{name}": value for name, value in self.network.state_dict().items()}
             state |= self._method_state()
+            if self._custom_losses:
+                state["custom_losses"] = encode_json(sorted(self._custom_losses))
             state["tasks"], state["method"] = encode_json(self.tasks), encode_json(self._describe())
             return {
                 name: value.detach().cpu().clone(memory_format=torch.contiguous_format) for name, value in state.items()
@@ -284,6 +281,7 @@ class BaseLearner(ManagedNetwork, ABC):
         def finish() -> None:
             self.network.load_state_dict(network)
             self.tasks = tasks
+            self._custom_losses = {*decode_json(state["custom_losses"])} if "custom_losses" in state else set()
             apply()
 
         self._pending_restore = finish  # if interrupted, it is completed before the learner is used again
@@ -338,7 +336,7 @@ class BaseLearner(ManagedNetwork, ABC):
             raise ValueError(
                 "validation data is used only by a schedule with patience; set patience, or give no validation data"
             )
-        return concatenated_batches(validation)
+        return concatenated_batches(as_tensors(validation, self._dtype))
 
     def _pair_to_device(self, pair: Pair) -> Pair:
         return self._to_device(pair[0]), self._to_device(pair[1])

@@ -20,7 +20,7 @@ Data = TaskData | Pair | Iterable[Pair]
 
 
 def epoch_batches(
-    data: Data, size: int, generator: torch.Generator | None, device: torch.device
+    data: Data, size: int, generator: torch.Generator | None, device: torch.device, *, any_labels: bool = False
 ) -> Callable[[], Iterable[Pair]]:
     """Return a function that returns the batches of one epoch.
 
@@ -29,15 +29,16 @@ def epoch_batches(
         size: Size of the batches of tensors; an iterable of batches is used as it is.
         generator: The generator that shuffles tensors anew every epoch; None to keep their order.
         device: The device of the batches.
+        any_labels: Whether floating-point labels outside of 0 to 1 are left to the caller.
 
     Returns:
         A function without arguments.
     """
     if not isinstance(data, TaskData | tuple):
         loader = cast(Iterable[Pair], _check_iterable(data))
-        return lambda: _move_batches(loader, device)
+        return lambda: _move_batches(loader, device, any_labels)
     pair = training_pair(cast(TaskData | Pair, data))
-    return lambda: _move_batches(shuffled_batches(pair, size, generator), device)
+    return lambda: _move_batches(shuffled_batches(pair, size, generator), device, any_labels)
 
 
 def shuffled_batches(
@@ -82,10 +83,11 @@ def split_batches(values: Tensor, size: int) -> tuple[Tensor, ...]:
     return batches
 
 
-def _move_batches(batches: Iterable[tuple[Tensor, ...]], device: torch.device) -> Iterator[Pair]:
+def _move_batches(batches: Iterable[tuple[Tensor, ...]], device: torch.device, any_labels: bool) -> Iterator[Pair]:
     for batch in batches:
         inputs, labels = _check_pair(batch)
-        check_labels(labels)
+        if not any_labels:
+            check_labels(labels)
         yield inputs.to(device), labels.to(device)
 
 
@@ -184,7 +186,7 @@ def draw_examples(data: Data, num_examples: int, generator: torch.Generator) -> 
     if isinstance(data, TaskData | tuple):
         inputs, labels = training_pair(cast(TaskData | Pair, data))
         chosen = torch.randperm(len(inputs), generator=generator)[:num_examples]
-        return inputs[chosen], labels[chosen]
+        return inputs[chosen.to(inputs.device)], labels[chosen.to(labels.device)]
     shuffles = isinstance(data, DataLoader) and isinstance(data.sampler, RandomSampler)
     drawn: Pair | None = None
     scores = torch.empty(0)  # one random number per example; those with the smallest are kept
@@ -195,7 +197,8 @@ def draw_examples(data: Data, num_examples: int, generator: torch.Generator) -> 
         drawn = part if drawn is None else (torch.cat([drawn[0], part[0]]), torch.cat([drawn[1], part[1]]))
         scores = torch.cat([scores, torch.rand(len(part[0]), generator=generator)])
         chosen = scores.argsort()[:num_examples]
-        scores, drawn = scores[chosen], (drawn[0][chosen], drawn[1][chosen])
+        scores = scores[chosen]
+        drawn = drawn[0][chosen.to(drawn[0].device)], drawn[1][chosen.to(drawn[1].device)]
         if shuffles and len(scores) == num_examples:
             break
     if drawn is None:

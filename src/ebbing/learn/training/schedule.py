@@ -8,7 +8,6 @@ validation loss are kept.
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -18,6 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ebbing._validate import check_count
+from ebbing._warnings import warn
 from ebbing.learn.training.batches import split_batches
 
 CHECKPOINT_SECONDS = 20.0
@@ -266,8 +266,8 @@ class _State:
     def tensors(self, values: list[Tensor], generator: torch.Generator | None) -> dict[str, Tensor]:
         numbers = torch.tensor([self.epoch, self.rate, self.best_loss, self.epochs_waited], dtype=torch.float64)
         content = {"task": self.task, "numbers": numbers, "dropout": torch.get_rng_state()}
-        if values[0].is_cuda:
-            content["dropout on GPU"] = torch.cuda.get_rng_state(values[0].device)
+        if (device := values[0].device).type != "cpu":
+            content["dropout on GPU"] = torch.get_device_module(device).get_rng_state(device)
         if generator is not None:
             content["shuffling"] = generator.get_state()
         content |= {f"now.{i}": value.detach().contiguous() for i, value in enumerate(values)}
@@ -289,18 +289,15 @@ class _State:
         saved = {name: tensor.shape for name, tensor in content.items() if name.startswith("now.")}
         if saved == {f"now.{i}": value.shape for i, value in enumerate(values)}:
             return True
-        warnings.warn(
-            "the checkpoint of this task is of another version or network; training starts from the beginning",
-            stacklevel=3,
-        )
+        warn("the checkpoint of this task is of another version or network; training starts from the beginning")
         return False
 
     def restore(self, content: dict[str, Tensor], values: list[Tensor], generator: torch.Generator | None) -> None:
         epoch, rate, best_loss, epochs_waited = content["numbers"].tolist()
         self.epoch, self.rate, self.best_loss, self.epochs_waited = int(epoch), rate, best_loss, int(epochs_waited)
         torch.set_rng_state(content["dropout"])
-        if "dropout on GPU" in content and values[0].is_cuda:
-            torch.cuda.set_rng_state(content["dropout on GPU"], values[0].device)
+        if "dropout on GPU" in content and (device := values[0].device).type != "cpu":
+            torch.get_device_module(device).set_rng_state(content["dropout on GPU"], device)
         if generator is not None:
             generator.set_state(content["shuffling"])
         with torch.no_grad():

@@ -7,6 +7,7 @@ import pytest
 import torch
 from torch import nn
 from torch.nn import functional
+from torch.utils.data import DataLoader, TensorDataset
 from toys import METHODS, SCHEDULE, assert_same, data, perceptron, settings, trained_learner
 
 from ebbing.learn.methods import FineTuning, Trgp
@@ -150,13 +151,48 @@ def test_frozen_norms_ignore_the_optimizer():
     learner.learn("c", data(2))
 
 
-def test_optimizer_created_before_the_task_warns():
+@pytest.mark.parametrize("kind", [torch.optim.SGD, torch.optim.Adam])
+def test_optimizer_created_before_the_task_raises(kind):
     learner = trained_learner(METHODS[1], perceptron(), 1)
-    early = list(learner.network.parameters())
+    early, before = kind(learner.network.parameters(), lr=0.1), learner.state()
+    other, weight = perceptron(), nn.Parameter(torch.ones(2))
+
+    def loop():
+        with learner.task("b", data(1)):
+            weight.sum().backward()
+            kind([weight], lr=0.1).step()  # of something else
+            kind(other.parameters(), lr=0.1).step()
+            kind(learner.network.parameters(), lr=0.0).step()  # created inside, with all parameters
+            functional.cross_entropy(learner.network(data(1)[0]), data(1)[1]).backward()
+            early.step()
+
+    message = rf"this {kind.__name__} was created before task\(\): it has the weight of layer '0'"
+    with pytest.raises(ValueError, match=message):
+        loop()
+    assert_same(learner.state(), before)
+    early.step()  # no hook stays
+
+
+def test_loop_that_trains_no_layer_warns_at_the_users_line():
+    """An optimizer that PyTorch does not know."""
+    learner = trained_learner(METHODS[1], perceptron(), 1)
     message = "were trained, but no layer; in a custom loop, give the optimizer the parameters that task"
-    with pytest.warns(UserWarning, match=message), learner.task("b", data(1)):
-        train(learner.network, early, *data(1))
+    with pytest.warns(UserWarning, match=message) as caught, learner.task("b", data(1)), torch.no_grad():
+        learner.network[6].bias.add_(1.0)  # type: ignore[union-attr]
     assert learner.tasks == ["task 0", "b"]
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+@pytest.mark.parametrize(
+    "loader", [lambda x, y: DataLoader(TensorDataset(x, y), 6), lambda x, y: (x.numpy(), y.numpy())]
+)
+def test_examples_may_be_a_loader_or_arrays(loader):
+    learner = trained_learner(METHODS[1], perceptron(), 1)
+    with learner.task("b", loader(*data(1))) as parameters:
+        train(learner.network, parameters, *data(1))
+    assert learner.tasks == ["task 0", "b"]
+    with pytest.raises(ValueError, match="a Dataset: give a DataLoader"), learner.task("c", TensorDataset(*data(1))):
+        pass
 
 
 def test_penalty_on_a_parametrized_weight_warns():

@@ -306,10 +306,10 @@ def test_evaluating_binds_the_task_argument(method):
     assert "forward" not in vars(learner.network)
 
 
-def test_arrays_and_invalid_labels_raise():
+def test_lists_and_invalid_labels_raise():
     learner = trained_learner(METHODS[1], perceptron(), 1)
-    with pytest.raises(ValueError, match="inputs of type ndarray: give a tensor"):
-        learner.outputs("task 0", data(0)[0].numpy())
+    with pytest.raises(ValueError, match="inputs of type list: give a tensor"):
+        learner.outputs("task 0", data(0)[0].tolist())
     single = nn.Sequential(nn.Linear(SIZE, 1))
     for given in ((data(0)[0], 5 + torch.randn(24, 1)), [(data(0)[0], torch.full((24, 1), -1.0))]):
         with pytest.raises(ValueError, match="labels that are not all between 0 and 1"):

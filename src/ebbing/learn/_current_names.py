@@ -1,0 +1,43 @@
+"""Today's names of stored settings, for readers: `_stored_names` has the names under which they are stored."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ebbing.learn._stored_names import STORED_NAMES
+
+_NAMES = {stored: name for name, stored in STORED_NAMES.items()}
+
+_KINDS = {"OwnTasks": "CustomTasks", "Perceptron": "MLP"}
+"""Today's name of every class that is stored under another one."""
+
+
+def current_names(settings: dict[str, Any]) -> dict[str, Any]:
+    """Return stored settings of an experiment under the names that they have in Python.
+
+    Args:
+        settings: What `Experiment.describe` returns, or the settings of a stored result.
+
+    Returns:
+        The settings of "tasks", "architecture" and "method" by today's names; the rest is unchanged.
+
+    Example:
+        >>> current_names({"architecture": {"kind": "Perceptron"}, "method": {"samples": 300}, "seed": 0})
+        {'architecture': {'kind': 'MLP'}, 'method': {'num_examples': 300}, 'seed': 0}
+    """
+    return {
+        name: _current(part) if name in ("tasks", "architecture", "method") else part for name, part in settings.items()
+    }
+
+
+def _current(part: Any) -> Any:
+    if not isinstance(part, dict):
+        return part
+    found = {_NAMES.get(name, name): _current(value) for name, value in part.items()}
+    if "kind" in found:
+        found["kind"] = _KINDS.get(found["kind"], found["kind"])
+    if found.get("norms") == "own":
+        found["norms"] = "per_task"
+    if found.get("kind") == "CustomTasks" and "train_images" in found:
+        found["train_size"] = found.pop("train_images")
+    return found
