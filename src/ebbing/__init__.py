@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING
 
 from ebbing import metrics, theory
 from ebbing.curriculum import Curriculum
+from ebbing.inputs import InputProblem
 from ebbing.io.matrices import read_matrix
 from ebbing.learners import Averaged, GradientFlow, GradientSteps, MinimumNorm, OnePassSgd, Ridge
 from ebbing.problem import Problem
@@ -57,6 +58,7 @@ __all__ = [
     "Curriculum",
     "GradientFlow",
     "GradientSteps",
+    "InputProblem",
     "MeanEstimate",
     "MinimumNorm",
     "OnePassSgd",
