@@ -12,17 +12,21 @@ import re
 from datetime import UTC, datetime
 from pathlib import Path
 
+import bench_curricula
 import bench_linear
 import bench_methods
 import bench_networks
 import bench_order
+import bench_records
 from harness import markdown
 
 SUITES = {
     "linear": ("Linear tasks: theory and simulation", bench_linear),
+    "curricula": ("Curricula: theory", bench_curricula),
     "order": ("Task orders", bench_order),
     "networks": ("Networks", bench_networks),
     "methods": ("Protecting old tasks", bench_methods),
+    "records": ("Records of runs", bench_records),
 }
 RESULTS = Path(__file__).with_name("results.md")
 HEAD = "# Benchmarks\n\nRatios of times in one run, after a check of equal results. `make bench` writes this file.\n"

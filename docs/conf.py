@@ -122,6 +122,14 @@ def _drop_back_links(app: Any, page: str, template: str, context: dict[str, Any]
         context["body"] = re.sub(r'<a class="viewcode-back".*?</a>', "", context["body"], flags=re.DOTALL)
 
 
+def _write_explorer(app: Any, failure: Exception | None) -> None:
+    """Put the explorer beside the pages."""
+    from ebbing.explorer import write_explorer
+
+    if failure is None and app.builder.format == "html":
+        write_explorer(Path(app.outdir) / "explorer.html")
+
+
 def setup(app: Any) -> None:
     """Draw the figures of the pages, and let autodoc read the docstrings as they are written.
 
@@ -137,6 +145,7 @@ def setup(app: Any) -> None:
         if fields.name == "variable":
             fields.label = "Attributes"
     app.connect("source-read", _strip_doctest_ends)
+    app.connect("build-finished", _write_explorer)
     app.connect("html-page-context", _drop_back_links)
     app.connect("autodoc-process-docstring", _docstrings.process, priority=400)
     app.connect("autodoc-process-signature", _docstrings.simplify_signature)

@@ -36,28 +36,42 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ebbing import metrics, theory
+from ebbing.curriculum import Curriculum
 from ebbing.io.matrices import read_matrix
+from ebbing.learners import Averaged, GradientFlow, GradientSteps, MinimumNorm, OnePassSgd, Ridge
 from ebbing.problem import Problem
 from ebbing.simulation import MeanEstimate, simulate, simulate_metrics, simulate_textbook
 from ebbing.theory import expect, expect_grid
 
 if TYPE_CHECKING:
-    from ebbing import data, io, learn, order, plot, runs
+    from ebbing import data, forecasting, io, learn, order, plot, runs
+    from ebbing.forecasting import forecast
     from ebbing.io.problems import read_problem
     from ebbing.order import best_order, front, stakes, worst_order
+    from ebbing.runs import measure
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Averaged",
+    "Curriculum",
+    "GradientFlow",
+    "GradientSteps",
     "MeanEstimate",
+    "MinimumNorm",
+    "OnePassSgd",
     "Problem",
+    "Ridge",
     "best_order",
     "data",
     "expect",
     "expect_grid",
+    "forecast",
+    "forecasting",
     "front",
     "io",
     "learn",
+    "measure",
     "metrics",
     "order",
     "plot",
@@ -72,10 +86,12 @@ __all__ = [
     "worst_order",
 ]
 
-_MODULES = ("data", "learn", "order", "plot", "runs")
+_MODULES = ("data", "forecasting", "learn", "order", "plot", "runs")
 _LAZY = {
     "best_order": "ebbing.order",
+    "forecast": "ebbing.forecasting",
     "front": "ebbing.order",
+    "measure": "ebbing.runs",
     "read_problem": "ebbing.io.problems",
     "stakes": "ebbing.order",
     "worst_order": "ebbing.order",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import reprlib
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -84,12 +85,15 @@ class Constructors:
             >>> Problem.categories("ABAB", n=50, p=100).names
             ('A1', 'B1', 'A2', 'B2')
         """
-        if isinstance(labels, bytes) or not isinstance(labels, Iterable):
-            raise ValueError(f"categories: {labels!r} is no list of labels; give one per task, such as 'ABAB'")
-        kinds = np.array([str(label) for label in labels])
-        if len(kinds) == 0:
+        try:
+            labels = list(labels)
+        except TypeError:
+            shown = reprlib.repr(labels)
+            raise ValueError(f"categories: {shown} is no list of labels; give one per task, such as 'ABAB'") from None
+        if not labels:
             raise ValueError("categories: no labels; give one per task, such as 'ABAB'")
-        _number_of_tasks(len(kinds))
+        _number_of_tasks(len(labels))
+        kinds = np.array([str(label) for label in labels])
         dot = "." if any(kind[-1:].isdigit() for kind in kinds) else ""  # the 11th "A" is not the first "A1"
         names = [f"{kind}{dot}{np.count_nonzero(kinds[: i + 1] == kind)}" for i, kind in enumerate(kinds)]
         return cls._of_kinds(kinds, norm, {"names": names} | settings)

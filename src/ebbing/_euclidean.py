@@ -44,14 +44,15 @@ _NEGLIGIBLE = 1e-6
 def gram_of_distances(distances: npt.ArrayLike, norms: PerTask | None, tolerance: float | None) -> tuple[Array, Array]:
     """Return the Gram matrix and the squared distances; `Problem.from_distances` has the rules."""
     D = check_square("distances", distances)
-    slack = 0.0 if tolerance is None else check_number("tolerance", tolerance)
-    if np.any(D < 0):
-        i, j = first_index(D < 0)
+    slack = max(_NEGLIGIBLE * float(D.max()), 0.0 if tolerance is None else check_number("tolerance", tolerance))
+    if np.any(-slack > D):
+        i, j = first_index(-slack > D)
         raise EntryError(f"distances[{i}, {j}] = {D[i, j]:g} is negative; give |w_i - w_j|", "distances", (i, j))
-    if np.any(beyond := np.diag(D) > max(slack, _NEGLIGIBLE * float(D.max()))):
+    if np.any(beyond := np.diag(D) > slack):
         (i,) = first_index(beyond)
         message = f"distances[{i}, {i}] = {D[i, i]:g}: a task is at distance 0 from itself; set the diagonal to 0"
         raise EntryError(message, "distances", (i, i))
+    D = np.maximum(D, 0.0)
     np.fill_diagonal(D, 0.0)
     D = check_symmetric("distances", D, _rounding_if_asymmetric(D, tolerance))
     squares = square_entries("distances", D)
@@ -62,13 +63,10 @@ def gram_of_distances(distances: npt.ArrayLike, norms: PerTask | None, tolerance
         return semidefinite(gram)[0], squares
     except NotSemidefiniteError:
         pass
-    error = rounding(D)
     if given is not None:  # the initial model is one point more, before the others
         D = np.block([[np.zeros((1, 1)), given[None]], [given[:, None], D]])
-        error = np.block([[np.zeros((1, 1)), rounding(given)[None]], [rounding(given)[:, None], error]])
+    error = rounding(D) if tolerance is None else np.full(D.shape, tolerance)
     products = -centered(D**2) / 2
-    if tolerance is not None:
-        error = np.full(D.shape, tolerance)
     nearest = nearest_euclidean(D, error)
     moved = float(np.abs(np.sqrt(nearest) - D).max())
     if not (
@@ -111,7 +109,7 @@ def gram_of_cosines(cosines: npt.ArrayLike, norms: PerTask, tolerance: float | N
 
 def gram_from_initial(gram: npt.ArrayLike, initial: npt.ArrayLike | None, tolerance: float | None) -> Array:
     """Return the Gram matrix seen from the initial model; `Problem.from_gram` has the rules."""
-    K = check_square("gram", gram)
+    K = check_magnitude("gram", check_square("gram", gram))
     if tolerance is not None:
         check_number("tolerance", tolerance)
     K = check_symmetric("gram", K, _rounding_if_asymmetric(K, tolerance))
@@ -122,8 +120,8 @@ def gram_from_initial(gram: npt.ArrayLike, initial: npt.ArrayLike | None, tolera
                 f"initial has shape {row.shape}; for {len(K)} tasks give {len(K) + 1} numbers: "
                 "|w_0|^2, then <w_0, w*_i> for each task"
             )
+        check_magnitude("initial", row)
         K = np.block([[row[:1, None], row[None, 1:]], [row[1:, None], K]])
-    check_magnitude("gram", K)
     try:
         semidefinite(K)
     except NotSemidefiniteError:

@@ -34,11 +34,11 @@ MOST_SEPARATORS = MOST_CELLS + 200_000
 MOST_MATRIX_BYTES = 25 * MOST_CELLS
 """Bytes of the largest matrix file."""
 
-MOST_TOML_BYTES = 10_000_000
-"""Bytes of the largest problem file: a matrix of 700 tasks in full precision."""
+MOST_TOML_BYTES = 2_000_000
+"""Bytes of the largest problem file: a matrix of 300 tasks in full precision. More would take the parser minutes."""
 
-MOST_TOML_DOTS = 16
-"""Parts of the longest dotted key in a problem file; no known entry has more than one."""
+MOST_TOML_KEYS = 100
+"""Keys in a problem file, and parts of its longest dotted key; a problem needs a dozen keys of one part."""
 
 MOST_NAME_BYTES = 10_000_000
 """Bytes of all names of tasks in an npz file."""
@@ -47,7 +47,7 @@ MOST_ARCHIVE_BYTES = 100_000
 """Bytes of the list of contents of an npz file: about a thousand arrays."""
 
 MEMORY_FOR_A_FILE = 1_000_000_000
-"""Bytes that reading a file takes at most, besides the program itself; benchmarks/fuzz.py checks it."""
+"""Bytes that reading a file takes at most, besides the program itself; tests/helpers/fuzzing.py checks it."""
 
 
 def check_memory(what: str, size: float, way_out: str) -> None:

@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from ebbing._tables import escape_control
+
 _DELAY = 1.0
 """Seconds of work before anything is shown."""
 
@@ -32,13 +34,13 @@ def progress_bar(description: str) -> Iterator[Callable[..., None]]:
         ...     report(0.5)
         ...     report(0.75, "nearly there")
     """
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
     with _delayed_bar(*columns, TimeElapsedColumn(), TimeRemainingColumn()) as (bar, show):
         task, shown_at = bar.add_task(description, total=1.0), time.monotonic()
 
         def report(fraction: float, words: str = "") -> None:
             nonlocal shown_at
-            line = f"{description}: {words}" if words else description
+            line = f"{description}: {escape_control(words)}" if words else description
             bar.update(task, completed=fraction, description=line)
             show()
             if not bar.console.is_terminal and time.monotonic() - shown_at >= _LINE_SECONDS:
@@ -62,11 +64,11 @@ def status_line(description: str) -> Iterator[Callable[[str], None]]:
         >>> with status_line("searching") as report:
         ...     report("best so far 1.5")
     """
-    with _delayed_bar(TextColumn("{task.description}"), TimeElapsedColumn()) as (bar, show):
+    with _delayed_bar(TextColumn("{task.description}", markup=False), TimeElapsedColumn()) as (bar, show):
         task = bar.add_task(description, total=None)
 
         def report(line: str) -> None:
-            bar.update(task, description=f"{description}: {line}")
+            bar.update(task, description=f"{description}: {escape_control(line)}")
             show()
 
         yield report

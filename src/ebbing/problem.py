@@ -217,9 +217,10 @@ class Problem(Constructors):
 
 
 def _distinct(names: Iterable[str], T: int) -> tuple[str, ...]:
-    if not isinstance(names, Iterable):
-        raise ValueError(f"names={names!r}: give one name per task, a list of {T}")
-    result = tuple(str(name) for name in names)
+    try:
+        result = tuple(str(name) for name in names)
+    except TypeError:
+        raise ValueError(f"names={reprlib.repr(names)}: give one name per task, a list of {T}") from None
     if len(result) != T:
         raise ValueError(f"{len(result)} names for {T} tasks; give one per task")
     if repeated := sorted(name for name, times in Counter(result).items() if times > 1):

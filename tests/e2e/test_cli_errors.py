@@ -36,6 +36,10 @@ BAD_FILES = {
     "binary.csv": bytes(range(256)),
     "binary.npz": bytes(range(256)),
     "broken.json": b"[[1, 2], [3",
+    "negative.csv": b"a,b\n0,0\n-1,0\n",
+    "empty_cell.csv": b"a,b\n0,\n1,0\n",
+    "keys.toml": b"".join(b"k%d = 1\n" % i for i in range(101)),
+    "dots.toml": b"a" + b".a" * 20_000 + b" = 1",
     "outside.csv": b"150.5,2.5\n3.5,4.5\n",
 }
 
@@ -90,7 +94,7 @@ ERRORS = [
     (("expect", "deep.toml"), "deep.toml"),
     (("expect", "indefinite.toml"), "eigenvalue -1"),
     # matrix files
-    (("expect", "distances.csv"), "type: ebbing expect --distances distances.csv -n 50 -p 100; use --gram"),
+    (("expect", "distances.csv"), "type: ebbing expect --distances distances.csv -n 50 -p 100; use --cosines"),
     (("order", "distances.csv", "-n", "20", "-p", "30"), "type: ebbing order --distances distances.csv -n 20 -p 30"),
     (("simulate", "my distances.npy"), "type: ebbing simulate --distances 'my distances.npy' -n 50 -p 100"),
     (("expect", "matrix.json"), "matrix.json is a matrix, and a problem is a TOML file"),
@@ -102,8 +106,21 @@ ERRORS = [
     (("expect", "--vectors", "words.csv", *SIZES), "words.csv"),
     (("expect", "--vectors", "infinite.csv", *SIZES), "infinite.csv: line 1, cell 2"),
     (("expect", "--distances", "ok.toml", *SIZES), "the name does not tell the format"),
+    (("expect", "--distances", "negative.csv", *SIZES), "negative.csv: line 3, cell 1: distances[1, 0] = -1"),
+    (("expect", "--distances", "empty_cell.csv", *SIZES), "empty_cell.csv: line 2, cell 2: distances[0, 1] = nan"),
+    (("expect", "--gram", "ok.csv", "--norms", "1", *SIZES), "norms goes with distances or cosines"),
+    (("expect", "--cosines", "distances.csv", *SIZES), "distances.csv: line 2, cell 1: cosines[0, 0] = 0"),
+    (("expect", "ok.toml", "--norms", "1"), "--norms goes with a matrix file"),
+    (("expect", "--distances", "distances.csv", "--tolerance", "-1", *SIZES), "tolerance=-1: must not be negative"),
+    (("expect", "--distances", "escape\x1b[31m.csv", *SIZES), r"escape\x1b[31m.csv: no such file"),
+    (("expect", "/dev/zero"), "/dev/zero: more than 2,000,000 bytes"),
+    (("expect", "keys.toml"), "keys.toml: more than 100 keys"),
+    (("expect", "dots.toml"), "dots.toml: more than 100 keys, or parts of a key"),
     # folders
     (("train", "--out", "file"), "--out file: this is a file; name a folder"),
+    (("train", "--out", "file/in"), "is a file, not a folder; name another place"),
+    (("order", *GIVEN, "--plot", "file/in.png"), "is a file, not a folder; name another place"),
+    (("order", *GIVEN, "--plot", "folder.png"), "--plot folder.png: this is a directory; name a file in it"),
     (("reproduce", "claims", "--out", "file"), "--out file: this is a file; name a folder"),
     (("train", "--save", "folder.toml"), "--save folder.toml: this is a directory; name a file in it"),
     # simulate
@@ -125,7 +142,8 @@ ERRORS = [
     (("metrics", "binary.csv", "--kind", "error"), "binary.csv"),
     (("metrics", "binary.npz", "--kind", "error"), "binary.npz"),
     (("metrics", "broken.json", "--kind", "error"), "not valid JSON"),
-    (("metrics", "outside.csv", "--kind", "accuracy"), "accuracies lie in [0, 1] or [0, 100]"),
+    (("metrics", "outside.csv", "--kind", "accuracy"), "outside.csv: line 1, cell 1: matrix[0, 0] is 150.5"),
+    (("metrics", "ok.csv"), "--kind is missing: say --kind error"),
 ]
 
 USAGE = [
@@ -136,7 +154,6 @@ USAGE = [
     (("simulate", *GIVEN, "--runs", "many"), "--runs"),
     (("simulate", *GIVEN, "--runs", "1.5"), "--runs"),
     (("simulate", *GIVEN, "--seed", "1.5"), "'1.5' is not a whole number; write 1000 or 1e3"),
-    (("metrics", "ok.csv"), "Missing option '--kind'"),
     (("metrics",), "Missing argument"),
 ]
 
@@ -170,6 +187,7 @@ def results(tmp_path_factory):
     for name, content in BAD_FILES.items():
         (folder / name).write_bytes(content)
     (folder / "folder.toml").mkdir()
+    (folder / "folder.png").mkdir()
     calls = json.dumps([arguments for arguments, _ in (*ERRORS, *USAGE)])
     done = subprocess.run(
         [sys.executable, "-c", FORKS],
@@ -204,6 +222,8 @@ def test_wrong_usage(results, arguments, message):
     assert "Traceback" not in errors
     assert status == 2
     assert output == ""
+    assert errors.startswith("ebbing: ")
+    assert errors.count("\n") == 1
     assert message in errors
 
 

@@ -1,9 +1,11 @@
 """`ebbing expect` as people and programs meet it."""
 
+import json
+
 import command_line
 import numpy as np
 import pytest
-from command_line import FLAGS, PROBLEM, parse
+from command_line import FLAGS, PROBLEM, SIZES, parse
 
 from ebbing import Problem, expect
 from ebbing.theory import forward_transfer
@@ -92,3 +94,37 @@ def test_expect_many_tasks_and_huge_p(answer):
     text = answer("expect", "--tasks", "orthogonal:45", "-n", "50", "-p", str(2**53))
     assert "... 5 more" in text
     assert "task 45" in text
+
+
+def test_expect_from_cosines_and_norms(answer, tmp_path):
+    (tmp_path / "cosines.csv").write_text("cats,dogs\n1,0.5\n0.5,1\n")
+    problem = parse(answer("expect", "--cosines", "cosines.csv", "--norms", "1,2", *SIZES, "--json"))["problem"]
+    assert problem["gram"] == [[1, 1], [1, 4]]
+    (tmp_path / "distances.csv").write_text("cats,dogs\n0,1.5\n1.5,0\n")
+    problem = parse(answer("expect", "--distances", "distances.csv", "--norms", "1", *SIZES, "--json"))["problem"]
+    assert problem["gram"] == [[1, -0.125], [-0.125, 1]]
+
+
+def test_moved_distances_are_said_in_one_line(run, tmp_path):
+    W = np.random.default_rng(0).standard_normal((6, 2))
+    D = np.round(np.linalg.norm(W[:, None] - W, axis=2), 2)
+    np.savetxt(tmp_path / "distances.csv", D, delimiter=",", fmt="%.2f")
+    done = run("expect", "--distances", "distances.csv", *SIZES)
+    assert done.returncode == 0
+    assert done.stderr.startswith("ebbing: no vectors have exactly these distances")
+    assert "differ by up to" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_names_cannot_command_the_terminal(answer, tmp_path):
+    names = ["\x1b[31mred", "[bold]b[/bold]", "\u202eabc", "猫"]
+    (tmp_path / "problem.toml").write_text(f"p = 100\nn = 50\northogonal = 4\nnames = {json.dumps(names)}\n")
+    text = answer("expect", "problem.toml")  # which checks that every character is printable
+    for shown in (r"\x1b[31mred", "[bold]b[/bold]", r"\u202eabc", "猫"):
+        assert shown in text
+
+
+def test_standard_deviations_of_many_tasks_only_if_asked_for(answer):
+    flags = ("expect", "--tasks", "identical:501", "-n", "50", "-p", "100")
+    assert "computed on demand" in " ".join(answer(*flags).split())
+    assert "standard deviation of one run" in answer(*flags, "--std")

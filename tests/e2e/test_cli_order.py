@@ -1,15 +1,38 @@
 """`ebbing order` and `ebbing reproduce` as a newcomer meets them."""
 
 import json
+import signal
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
 from ebbing import Problem, best_order, expect
 
 DISTANCES = "cats,dogs,cars,boats\n0,1,2,2.2\n1,0,2.1,2\n2,2.1,0,0.8\n2.2,2,0.8,0\n"
 PNG = b"\x89PNG"
+INTERRUPT = """
+import os, signal, sys, threading
+import ebbing.cli
+signal.signal(signal.SIGINT, signal.default_int_handler)
+timer = threading.Timer(float(sys.argv.pop(1)), os.kill, (os.getpid(), signal.SIGINT))
+timer.daemon = True
+def report_then(start):
+    import ebbing._progress
+    from contextlib import contextmanager
+    @contextmanager
+    def status_line(description):
+        lines = []
+        def report(line):
+            if line.startswith("best") and not lines:
+                lines.append(line)
+                start()
+        yield report
+    ebbing._progress.status_line = status_line
+timer.start()
+ebbing.cli.main()
+"""
 
 
 def ebbing(*arguments, cwd=None):
@@ -29,7 +52,7 @@ def test_order_by_name_with_certificate_and_picture(distances, tmp_path):
     done = ebbing("order", "--distances", distances, "-n", 50, "-p", 100, "--sigma", 0.1, "--plot", picture)
     assert done.returncode == 0, done.stderr
     assert done.stderr == ""
-    for words in ("boats", "Proved: no order of these tasks", "as given", "worst order", "random orders", "Each task"):
+    for words in ("boats", "Proved: no order of these tasks", "as given", "worst order", "all orders", "Each task"):
         assert words in done.stdout
     assert picture.read_bytes().startswith(PNG)
 
@@ -104,6 +127,35 @@ def test_bad_options_of_order(arguments, words, tmp_path):
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert words in done.stderr
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan", "soon"])
+def test_time_that_is_no_time_gives_an_error(seconds, tmp_path):
+    done = ebbing("order", "--tasks", "categories:AABB", "-n", 50, "-p", 100, "--seconds", seconds, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert "seconds" in done.stderr
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.3, 1.0])
+def test_ctrl_c_ends_the_command_with_or_without_an_answer(delay, tmp_path):
+    """While packages are imported nothing is known yet; from then on the best order is shown."""
+    order = ("order", "--tasks", "orthogonal:30", "-n", "50", "-p", "100", "--sigma", "0.3", "--seconds", "3000")
+    command = [sys.executable, "-c", INTERRUPT, str(delay), *order]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
+    assert "Traceback" not in done.stderr
+    assert done.returncode in (-signal.SIGINT, 130) or "recommended order" in done.stdout
+
+
+def test_ctrl_c_in_a_long_search_shows_the_best_order(tmp_path):
+    np.save(tmp_path / "w.npy", np.random.default_rng(0).standard_normal((60, 5)))
+    script = INTERRUPT.replace("timer.start()", "report_then(timer.start)")
+    order = ("order", "--vectors", "w.npy", "-n", "50", "-p", "100", "--seconds", "3000")
+    command = [sys.executable, "-c", script, "0.2", *order]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+    assert "The search was interrupted." in " ".join(done.stdout.split())
 
 
 def test_reproduce_tables_and_claims(tmp_path):

@@ -119,7 +119,7 @@ def test_a_saved_learner_loads_in_python(tmp_path, finished):
     ("arguments", "complaint"),
     [
         (("--stream", "imagenet"), "stream 'imagenet': give one of pmnist, rmnist, smnist, cifar100"),
-        (("--method", "adam"), "method 'adam': give one of fine-tuning, copies, gpm, trgp, trgp+, trgp-free"),
+        (("--method", "adam"), "method 'adam': give one of fine-tuning, copies, low-rank, gpm, trgp, trgp+, trgp-free"),
         (("--weights", "a,b"), "weights='a,b': give numbers separated by commas"),
         (("--weights", "0.8,1.2"), "give decreasing weights"),
         (("--tasks", "0"), "tasks=0"),

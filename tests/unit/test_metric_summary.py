@@ -58,3 +58,17 @@ def test_frame_of_several_matrices():
     found = frame[frame["metric"] == "forgetting"]
     assert found["matrix"].tolist() == list(range(12))
     assert found["value"].tolist() == pytest.approx(metrics.forgetting(matrices, kind="error").ravel().tolist())
+
+
+def test_numbers_near_the_limits_give_no_warning():
+    large = np.array([[[1e301, 2e301], [3e301, 1e300]], [[2e301, 2e301], [1e301, 1e300]]])
+    for scale in (1.0, 1e-301, 1e-315):
+        assert "±" in metrics.summary(scale * large, kind="error").summary()
+    with pytest.raises(ValueError, match=r"matrix\[0, 0\] is 1e[+]308; errors are finite, at most 1e[+]302"):
+        metrics.summary([[1e308, 1.0], [1.0, 1.0]], kind="error")
+
+
+@pytest.mark.parametrize("kind", [["error"], None, 5, {}])
+def test_a_kind_of_any_type_is_refused(kind):
+    with pytest.raises(ValueError, match="say 'error'"):
+        metrics.summary([[1.0]], kind=kind)

@@ -108,6 +108,15 @@ REFUSED_BY_CONSTRUCTORS = [
     (lambda: Problem.orthogonal(T=2, norm=1e200, n=5, p=10), "norm"),
     (lambda: Problem.categories("", n=5, p=10), "no labels; give one per task, such as 'ABAB'"),
     (lambda: Problem.categories([], n=5, p=10), "no labels"),
+    (lambda: Problem.categories(5, n=5, p=10), "categories: 5 is no list of labels"),  # type: ignore[arg-type]
+    (lambda: Problem.categories("A" * 5001, n=5, p=10), "T=5001: at most 5,000 tasks"),
+    (lambda: Problem.categories(np.array("A"), n=5, p=10), "is no list of labels"),  # type: ignore[arg-type]
+    (lambda: build(names=5), "names=5: give one name per task"),
+    (lambda: build(names=np.array("a")), "give one name per task"),
+    (lambda: build().reordered(5), "order=5: give each of 0..1 exactly once"),  # type: ignore[arg-type]
+    (lambda: build().reordered([[1], [0, 1]]), "give each of 0..1 exactly once"),  # type: ignore[list-item]
+    (lambda: build(n=[[1], [1, 2]]), "n is not an array of numbers"),
+    (lambda: build(gram=[[1e302, 1e303], [1e303, 1e302]]), "gram has an entry of 1e[+]303"),
     (lambda: Problem.from_vectors([1, 2], n=5, p=10), r"vectors have shape \(2,\); give one row of features per task"),
     (lambda: Problem.from_vectors([[]], n=5, p=10), r"vectors have shape \(1, 0\)"),
     (lambda: Problem.from_vectors([[1, 2], [3]], n=5, p=10), "vectors is not an array of numbers.*unequal length"),

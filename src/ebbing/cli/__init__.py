@@ -6,12 +6,13 @@ import errno
 import os
 import sys
 import warnings
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from ebbing import __version__
-from ebbing.cli import linear, networks, paper
+from ebbing._tables import escape_control
+from ebbing.cli import explore, linear, networks, paper
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -20,7 +21,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="""Understand and control forgetting in continual learning.
 
-    expect, simulate and order study linear tasks; metrics reads any matrix of errors or accuracies; train, runs and
+    expect, simulate and order study linear tasks; metrics reads any matrix of errors or accuracies; explore
+    opens a page with sliders; train, runs and
     data are about networks; reproduce repeats the experiments of Lin et al. (2023).
 
     Example: ebbing order --tasks categories:AABB -n 50 -p 100""",
@@ -31,6 +33,7 @@ for command in (
     linear.simulate,
     linear.order,
     linear.metrics,
+    explore.explore,
     networks.train,
     networks.runs,
     networks.data,
@@ -48,10 +51,12 @@ def _version(version: Annotated[bool, typer.Option("--version", help="Print the 
 
 def main() -> None:
     """Run the command; bad input ends with one line on standard error and status 2, never with a traceback."""
+    warnings.showwarning = _show_warning
     try:
-        with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
-            app(prog_name="ebbing")
+        sys.exit(app(prog_name="ebbing", standalone_mode=False) or 0)
+    except typer.Abort:
+        print("Aborted!", file=sys.stderr)
+        sys.exit(1)
     except ValueError as error:
         _fail(str(error), status=2)
     except MemoryError:
@@ -62,14 +67,24 @@ def main() -> None:
     except (ArithmeticError, ChildProcessError) as error:  # training that diverged; a worker that was killed
         _fail(str(error), status=1)
     except OSError as error:  # a file that cannot be read is bad input; a full or broken disk is not
-        _fail(str(error), status=1 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else 2)
+        reason = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        _fail(reason, status=1 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else 2)
+    except Exception as error:  # wrong usage; its class has another module in each version of typer
+        if not hasattr(error, "format_message"):
+            raise
+        message = error.format_message()  # type: ignore[attr-defined]
+        if message.startswith("Usage:"):  # no command: the help
+            print(message)
+            sys.exit(2)
+        command = getattr(getattr(error, "ctx", None), "command_path", "ebbing")
+        _fail(f"{message.rstrip('.')}; see {command} --help", status=2)
+
+
+def _show_warning(message: Warning | str, *_: object) -> None:
+    """Print a warning as one line, without the place in the code that gave it."""
+    print(f"ebbing: {escape_control(str(message))}", file=sys.stderr)
 
 
 def _fail(message: str, status: int) -> None:
-    print(f"ebbing: {message}", file=sys.stderr)
+    print(f"ebbing: {escape_control(message)}", file=sys.stderr)
     sys.exit(status)
-
-
-def _show_warning(message: Warning | str, *_: Any) -> None:
-    """Print a warning as one line, without the line of code that Python shows."""
-    print(f"ebbing: warning: {message}", file=sys.stderr)

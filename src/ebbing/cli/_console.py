@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import signal
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import NoReturn
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ebbing._tables import WIDTH, Tabular
+from ebbing._tables import WIDTH, Tabular, escape_control
 
 
 def console() -> Console:
@@ -21,14 +26,40 @@ def print_result(result: Tabular) -> None:
     print(result.summary(width=min(WIDTH, console().width)))
 
 
+def safe_text(text: str, style: str = "") -> Text:
+    """Text for the terminal that may hold names and paths of users: without markup and control characters."""
+    return Text(escape_control(text), style)
+
+
 def note(text: str, console: Console) -> None:
     """Print a quiet remark below a table."""
-    console.print(Text(text, style="dim"))
+    console.print(safe_text(text, "dim"))
 
 
 def new_table(*headers: str, left: Sequence[int] = (0,)) -> Table:
     """An empty table; the columns in `left` are aligned left, the others right."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
     for i, header in enumerate(headers):
-        table.add_column(header, justify="left" if i in left else "right")
+        table.add_column(safe_text(header), justify="left" if i in left else "right")
     return table
+
+
+@contextmanager
+def ended_by_interrupts() -> Iterator[None]:
+    """Let Ctrl-C end the command at once, where nothing is lost; packages that are being imported may swallow it."""
+    handler = signal.getsignal(signal.SIGINT)
+    if handler is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+def end_at_once() -> NoReturn:
+    """End the command successfully without waiting for its threads."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.text import Text
 
-from ebbing.cli._console import new_table, note
+from ebbing.cli._console import new_table, note, safe_text
 from ebbing.data import DATASETS, CachedFile, cache_folder
 
 _STYLES = {"verified": "green", "damaged": "bold red", "missing": "dim"}
@@ -15,15 +14,15 @@ _STYLES = {"verified": "green", "damaged": "bold red", "missing": "dim"}
 
 def print_data(entries: Sequence[CachedFile], console: Console) -> None:
     """Print one row per file, and how to get one that is missing or damaged."""
-    console.print(Text(f"data in {cache_folder()} (set EBBING_DATA for another folder)"), soft_wrap=True)
+    console.print(safe_text(f"data in {cache_folder()} (set EBBING_DATA for another folder)"), soft_wrap=True)
     table = new_table("data", "file", "bytes", "", left=(0, 1, 3))
     for entry in entries:
         size = "" if entry.size is None else f"{entry.size:,}"
-        table.add_row(entry.dataset, entry.path.name, size, Text(entry.state, _STYLES[entry.state]))
+        table.add_row(entry.dataset, safe_text(entry.path.name), size, safe_text(entry.state, _STYLES[entry.state]))
     console.print(table)
     for entry in entries:
         if entry.error:
-            console.print(Text(f"{entry.path} {entry.error}"), soft_wrap=True)
+            console.print(safe_text(f"{entry.path} {entry.error}"), soft_wrap=True)
     names = sorted({entry.dataset for entry in entries if entry.state != "verified"})
     for name in names:
         note(f"To get what is missing or damaged: ebbing data {name} --fetch", console)

@@ -6,9 +6,8 @@ import json
 from typing import Any
 
 from rich.console import Console
-from rich.text import Text
 
-from ebbing.cli._console import new_table, note
+from ebbing.cli._console import new_table, note, safe_text
 from ebbing.runs.inventory import Inventory, RunGroup
 
 SECTION = ("tasks", "architecture")
@@ -36,7 +35,7 @@ def print_runs(inventory: Inventory, console: Console) -> None:
     titles = [", ".join(_cell(*_flat(part[name])) for name in SECTION) for part in parts]
     hidden = [" ".join(filter(None, (_hidden(part[name]) for name in SECTION))) for part in parts]
     for title, rows in zip(_distinguish(titles, hidden), sections.values(), strict=True):
-        console.print(Text(title, style="bold"))
+        console.print(safe_text(title, "bold"))
         _print_section([json.loads(method) for method in rows], list(rows.values()), console)
         console.print()
     note(f"{inventory.size / 1e6:.1f} MB in {inventory.folder}{_freed(inventory)}", console)
@@ -50,7 +49,7 @@ def _print_section(methods: list[dict[str, Any]], rows: list[list[RunGroup]], co
     table = new_table("method", "seeds", "trained", left=(0, 1))
     for cell, groups in zip(_distinguish(cells, [_hidden(method) for method in methods]), rows, strict=True):
         seeds = seed_ranges([group.settings["seed"] for group in groups if "seed" in group.settings])
-        table.add_row(Text(cell), seeds, str(sum(group.entries for group in groups)))
+        table.add_row(safe_text(cell), seeds, str(sum(group.entries for group in groups)))
     console.print(table)
     if shared:
         note(_cell("all:", shared), console)

@@ -7,10 +7,9 @@ from itertools import accumulate
 
 import numpy as np
 from rich.console import Console
-from rich.text import Text
 
 from ebbing import metrics
-from ebbing.cli._console import new_table, note
+from ebbing.cli._console import new_table, note, safe_text
 from ebbing.runs.streams import StreamRun
 
 _CORNER = "accuracy (%)"
@@ -26,8 +25,8 @@ def print_run(run: StreamRun, console: Console) -> None:
     shown = _fitting(headers, names, cells, console.width)
     table = new_table(_CORNER, *headers[:shown])
     for t, (name, row) in enumerate(zip(names, cells, strict=True)):
-        styled = [Text(cell, style="bold" if t and i == t - 1 else "") for i, cell in enumerate(row[:shown])]
-        table.add_row(Text(name), *styled)
+        styled = [safe_text(cell, "bold" if t and i == t - 1 else "") for i, cell in enumerate(row[:shown])]
+        table.add_row(safe_text(name), *styled)
     console.print(table)
     if len(run.tasks) > shown:
         note(f"{len(run.tasks) - shown} more tasks: a wider terminal or --json shows them", console)

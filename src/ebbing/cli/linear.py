@@ -9,19 +9,22 @@ import typer
 
 from ebbing.cli.options import (
     AsJson,
+    Cosines,
     Distances,
     Gram,
+    Norms,
     Parameters,
     ProblemFile,
     Samples,
     Seed,
     Sigma,
     Tasks,
+    Tolerance,
     Unmodeled,
     Vectors,
     load_problem,
 )
-from ebbing.cli.parsing import parse_objective, parse_whole
+from ebbing.cli.parsing import check_output_file, parse_objective, parse_whole
 
 
 def expect(
@@ -31,10 +34,16 @@ def expect(
     gram: Gram = None,
     vectors: Vectors = None,
     distances: Distances = None,
+    cosines: Cosines = None,
+    norms: Norms = None,
+    tolerance: Tolerance = None,
     n: Samples = None,
     p: Parameters = None,
     sigma: Sigma = None,
     unmodeled: Unmodeled = None,
+    std: Annotated[
+        bool, typer.Option("--std", help="Compute standard deviations for more than 500 tasks, too, in minutes.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compute the exact expected forgetting and generalization error.
@@ -42,6 +51,7 @@ def expect(
     Example: ebbing expect --tasks orthogonal:8 -n 50 -p 100 --sigma 0.3
     """
     import ebbing
+    from ebbing._progress import progress_bar
     from ebbing.cli._console import print_result
     from ebbing.io.schema import expectation_json, to_json
 
@@ -52,12 +62,18 @@ def expect(
         gram=gram,
         vectors=vectors,
         distances=distances,
+        cosines=cosines,
+        norms=norms,
+        tolerance=tolerance,
         n=n,
         p=p,
         sigma=sigma,
         unmodeled=unmodeled,
     )
     expectation = ebbing.expect(problem)
+    if std or expectation.has_std:
+        with progress_bar("standard deviations") as report:
+            expectation.compute_std(report)
     if as_json:
         print(to_json("expect", expectation_json(expectation)))
     else:
@@ -71,6 +87,9 @@ def simulate(
     gram: Gram = None,
     vectors: Vectors = None,
     distances: Distances = None,
+    cosines: Cosines = None,
+    norms: Norms = None,
+    tolerance: Tolerance = None,
     n: Samples = None,
     p: Parameters = None,
     sigma: Sigma = None,
@@ -95,6 +114,9 @@ def simulate(
         gram=gram,
         vectors=vectors,
         distances=distances,
+        cosines=cosines,
+        norms=norms,
+        tolerance=tolerance,
         n=n,
         p=p,
         sigma=sigma,
@@ -115,6 +137,9 @@ def order(
     gram: Gram = None,
     vectors: Vectors = None,
     distances: Distances = None,
+    cosines: Cosines = None,
+    norms: Norms = None,
+    tolerance: Tolerance = None,
     n: Samples = None,
     p: Parameters = None,
     sigma: Sigma = None,
@@ -142,47 +167,57 @@ def order(
 
     Example: ebbing order --distances distances.csv -n 50 -p 100 --sigma 0.3
     """
-    import ebbing
-    from ebbing._progress import status_line
-    from ebbing.cli._console import print_result
-    from ebbing.io.schema import front_json, order_json, to_json
-    from ebbing.plot.order import picture_format, save
+    from ebbing.cli._console import ended_by_interrupts
 
-    problem = load_problem(
-        "order",
-        file,
-        tasks=tasks,
-        gram=gram,
-        vectors=vectors,
-        distances=distances,
-        n=n,
-        p=p,
-        sigma=sigma,
-        unmodeled=unmodeled,
-    )
-    minimized = parse_objective(objective)
-    if plot is not None:
-        picture_format(plot)
-    if front and (plot is not None or objective != "forgetting"):
-        raise ValueError(
-            "--front shows all balances of forgetting and generalization: leave out --plot and --objective"
+    with ended_by_interrupts():
+        import ebbing
+        from ebbing._progress import status_line
+        from ebbing._validate import check_seconds
+        from ebbing.cli._console import end_at_once, print_result
+        from ebbing.io.schema import front_json, order_json, to_json
+        from ebbing.order import Stakes, heed_interrupts
+        from ebbing.order._compilation import compiling
+        from ebbing.plot.order import picture_format, save
+
+        minimized, seconds = parse_objective(objective), check_seconds(seconds)
+        if plot is not None:
+            picture_format(plot)
+            check_output_file("--plot", plot)
+        if front and (plot is not None or objective != "forgetting"):
+            raise ValueError(
+                "--front shows all balances of forgetting and generalization: leave out --plot and --objective"
+            )
+        problem = load_problem(
+            "order",
+            file,
+            tasks=tasks,
+            gram=gram,
+            vectors=vectors,
+            distances=distances,
+            cosines=cosines,
+            norms=norms,
+            tolerance=tolerance,
+            n=n,
+            p=p,
+            sigma=sigma,
+            unmodeled=unmodeled,
         )
-    if front:
+    with heed_interrupts():  # the first Ctrl-C ends the search, and what it found is shown
         with status_line("searching") as report:
-            points = ebbing.front(problem, seconds=seconds, seed=seed, progress=report)
-        if as_json:
-            print(to_json("front", front_json(points)))
+            if front:
+                found = ebbing.front(problem, seconds=seconds, seed=seed, progress=report)
+            else:
+                found = ebbing.stakes(problem, minimized, seconds=seconds, seed=seed, progress=report)
+        if plot is not None and isinstance(found, Stakes):
+            save(found.plan, plot)
+        if not as_json:
+            print_result(found)
+        elif isinstance(found, Stakes):
+            print(to_json("order", order_json(found, objective)))
         else:
-            print_result(points)
-        return
-    with status_line("searching") as report:
-        stakes = ebbing.stakes(problem, minimized, seconds=seconds, seed=seed, progress=report)
-    if plot is not None:
-        save(stakes.plan, plot)
-    if as_json:
-        print(to_json("order", order_json(stakes, objective)))
-    else:
-        print_result(stakes)
+            print(to_json("front", front_json(found)))
+        if compiling():  # after Ctrl-C: nobody waits for that
+            end_at_once()
 
 
 def metrics(
@@ -190,18 +225,22 @@ def metrics(
         Path,
         typer.Argument(metavar="FILE", help="CSV, JSON, npy or npz: a row after each task, a column for each task."),
     ],
-    kind: Annotated[str, typer.Option(metavar="error|accuracy", help="What the matrix holds.")],
+    kind: Annotated[
+        str | None, typer.Option(metavar="error|accuracy", help="What the matrix holds. Required.", show_default=False)
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute the published metrics of an error or accuracy matrix.
 
     Example: ebbing metrics accuracies.csv --kind accuracy
     """
-    import ebbing
     from ebbing.cli._console import print_result
+    from ebbing.io.matrices import summarize_file
     from ebbing.io.schema import metrics_json, to_json
 
-    summary = ebbing.metrics.summary(ebbing.read_matrix(file), kind=kind)  # type: ignore[arg-type]  (checked there)
+    if kind is None:
+        raise ValueError("--kind is missing: say --kind error (lower is better) or --kind accuracy (higher is better)")
+    summary = summarize_file(file, kind)
     if as_json:
         print(to_json("metrics", metrics_json(summary)))
     else:

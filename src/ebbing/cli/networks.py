@@ -19,7 +19,7 @@ def train(
         typer.Option(metavar="NAME", help="pmnist (permuted MNIST), rmnist (rotated), smnist (split) or cifar100."),
     ] = "pmnist",
     method: Annotated[
-        str, typer.Option(metavar="NAME", help="gpm, trgp, trgp+, trgp-free, fine-tuning or copies.")
+        str, typer.Option(metavar="NAME", help="gpm, trgp, trgp+, trgp-free, low-rank, copies or fine-tuning.")
     ] = "trgp+",
     seed: Seed = 0,
     tasks: Annotated[

@@ -30,6 +30,23 @@ Vectors = Annotated[
 Distances = Annotated[
     Path | None, typer.Option(metavar="FILE", help=f"{_FILES} distances |w_i - w_j|, task names in its header.")
 ]
+Cosines = Annotated[
+    Path | None, typer.Option(metavar="FILE", help=f"{_FILES} cosine similarities of tasks, task names in its header.")
+]
+Norms = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBER",
+        help="With --distances or --cosines: |w_i - w_0| from the initial model, one, or one per task.",
+    ),
+]
+Tolerance = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBER",
+        help="With --distances, --cosines or --gram: how far numbers may move to be those of vectors.",
+    ),
+]
 Samples = Annotated[
     str | None,
     typer.Option("-n", metavar="NUMBER", help="Training samples: one number, or one per task: 50,40,60."),
@@ -59,23 +76,26 @@ def load_problem(
     gram: Path | None,
     vectors: Path | None,
     distances: Path | None,
+    cosines: Path | None,
     **numbers: str | None,
 ) -> Problem:
     """The problem of a TOML file, with some of its numbers replaced by options, or the problem given by options."""
     from ebbing.io.matrices import FORMATS
-    from ebbing.io.problems import parse_problem, read_ground_truths, read_problem
+    from ebbing.io.problems import parse_problem, read_matrix_problem, read_problem
 
-    matrices = {"gram": gram, "vectors": vectors, "distances": distances}
+    matrices = {"gram": gram, "vectors": vectors, "distances": distances, "cosines": cosines}
     given = {name: path for name, path in matrices.items() if path is not None}
     if (file is not None) + (tasks is not None) + len(given) != 1:
         raise ValueError(
-            "give the tasks once: by a TOML file, or by one of --tasks, --gram, --vectors, --distances with -n and -p; "
-            "for example: --tasks orthogonal:8 -n 50 -p 100"
+            "give the tasks once: by a TOML file, or by one of --tasks, --gram, --vectors, --distances, --cosines with "
+            "-n and -p; for example: --tasks orthogonal:8 -n 50 -p 100"
         )
     if file is not None and file.is_file() and file.suffix.lower() in FORMATS:
         raise ValueError(_matrix_for_problem(command, file, numbers["n"], numbers["p"]))
     values: dict[str, Any] = {name: parse_numbers(name, text) for name, text in numbers.items() if text is not None}
     if file is not None:
+        if extra := [name for name in ("norms", "tolerance") if name in values]:
+            raise ValueError(f"--{extra[0]} goes with a matrix file: in {file}, write {extra[0]} = ... instead")
         problem = read_problem(file)
         return problem.replace(**values) if values else problem
     for name in ("n", "p"):
@@ -84,7 +104,7 @@ def load_problem(
     if tasks is not None:
         return parse_problem(parse_tasks(tasks) | values)
     [(form, path)] = given.items()
-    return parse_problem(read_ground_truths(path, form) | values)  # type: ignore[arg-type]  (one of the three)
+    return read_matrix_problem(path, form, **values)  # type: ignore[arg-type]  (one of the four)
 
 
 def _matrix_for_problem(command: str, file: Path, n: str | None, p: str | None) -> str:
@@ -92,5 +112,5 @@ def _matrix_for_problem(command: str, file: Path, n: str | None, p: str | None) 
     line = f"ebbing {command} --distances {shlex.quote(str(file))} -n {n or 50} -p {p or 100}"
     return (
         f"{file} is a matrix, and a problem is a TOML file; if it holds distances between tasks, type: {line}; "
-        "use --gram for inner products and --vectors for ground truths"
+        "use --cosines for cosine similarities, --gram for inner products and --vectors for ground truths"
     )

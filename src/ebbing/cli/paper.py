@@ -16,7 +16,8 @@ def reproduce(
         list[str] | None,
         typer.Argument(
             metavar="TARGET",
-            help="claims, fig1, tables, rules, fig2 or table1; all of these if left out. Also: sensitivity, ablations.",
+            help="claims, fig1, tables, rules, fig2 or table1; all of these if left out. Also: sensitivity, "
+            "ablations, frontier.",
             show_default=False,
         ),
     ] = None,

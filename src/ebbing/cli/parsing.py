@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -92,14 +93,30 @@ def parse_whole(value: str | int) -> int:
 
 
 def check_output_folder(path: Path) -> Path:
-    """The folder given by --out; an error if it is a file."""
+    """The folder given by --out, which need not exist; an error, before any work, if it cannot be made."""
     if path.exists() and not path.is_dir():
         raise ValueError(f"--out {path}: this is a file; name a folder")
+    _check_writable("--out", path)
     return path
 
 
 def check_save_path(path: Path | None) -> Path | None:
-    """The file given by --save; an error if it is a directory."""
-    if path is not None and path.is_dir():
-        raise ValueError(f"--save {path}: this is a directory; name a file in it")
+    """The file given by --save; an error if it cannot be written."""
+    return path if path is None else check_output_file("--save", path)
+
+
+def check_output_file(option: str, path: Path) -> Path:
+    """A file to be written, whose folders need not exist; an error, before any work, if it cannot be."""
+    if path.is_dir():
+        raise ValueError(f"{option} {path}: this is a directory; name a file in it")
+    _check_writable(option, path)
     return path
+
+
+def _check_writable(option: str, path: Path) -> None:
+    """An error if the nearest folder that exists does not allow to write, or is none."""
+    above = next((place for place in (path, *path.absolute().parents) if place.exists()), path)
+    if not above.is_dir() and above != path:
+        raise ValueError(f"{option} {path}: {above} is a file, not a folder; name another place")
+    if above.exists() and not os.access(above, os.W_OK):
+        raise ValueError(f"{option} {path}: {above} does not allow to write; name another place")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from ebbing.io.matrices import NamedMatrix, read_matrix, read_named_matrix
 
 if TYPE_CHECKING:
-    from ebbing.io.problems import parse_problem, read_ground_truths, read_problem
+    from ebbing.io.problems import parse_problem, read_ground_truths, read_matrix_problem, read_problem
     from ebbing.io.schema import to_json
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "parse_problem",
     "read_ground_truths",
     "read_matrix",
+    "read_matrix_problem",
     "read_named_matrix",
     "read_problem",
     "to_json",
@@ -22,6 +23,7 @@ __all__ = [
 _LAZY = {
     "parse_problem": "ebbing.io.problems",
     "read_ground_truths": "ebbing.io.problems",
+    "read_matrix_problem": "ebbing.io.problems",
     "read_problem": "ebbing.io.problems",
     "to_json": "ebbing.io.schema",
 }

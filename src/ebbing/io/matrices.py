@@ -29,13 +29,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ebbing._limits import MOST_CELLS, MOST_MATRIX_BYTES, MOST_SEPARATORS
+from ebbing._validate import EntryError
+from ebbing.io._arrays import check_cells, read_array
+from ebbing.io._bytes import read_bytes, read_text
 from ebbing.io._delimited import parse_delimited, parse_number
-
-MAX_CELLS = 4_000_000
-"""Cells of the largest matrix that is read: 2,000 tasks."""
-
-MAX_BYTES = 25 * MAX_CELLS
-"""Bytes of the largest file that is read."""
+from ebbing.metrics import MetricSummary, summary
 
 FORMATS = (".csv", ".tsv", ".json", ".npy", ".npz")
 """Endings of files that hold a matrix."""
@@ -51,11 +50,33 @@ class NamedMatrix:
         values: The numbers, NaN where an entry is missing, shape (rows, columns).
         column_names: One name per column, or nothing.
         row_names: One name per row, or nothing.
+        lines: The line of each row in a CSV file, or nothing.
+        first_cell: The place in its line of a row's first number, from 1.
     """
 
     values: NDArray[np.float64]
     column_names: tuple[str, ...] = ()
     row_names: tuple[str, ...] = ()
+    lines: tuple[int, ...] = ()
+    first_cell: int = 1
+
+    def place(self, row: int, column: int) -> str:
+        """Return where a number stands in its file.
+
+        Args:
+            row: Index of the row, from 0.
+            column: Index of the column, from 0.
+
+        Returns:
+            The line and cell of a CSV file, the row and column of another, from 1.
+
+        Example:
+            >>> NamedMatrix(np.eye(2), lines=(2, 4)).place(1, 0)
+            'line 4, cell 1'
+        """
+        if self.lines:
+            return f"line {self.lines[row]}, cell {self.first_cell + column}"
+        return f"row {row + 1}, column {column + 1}"
 
 
 def read_matrix(path: str | os.PathLike[str]) -> NDArray[np.float64]:
@@ -80,8 +101,32 @@ def read_matrix(path: str | os.PathLike[str]) -> NDArray[np.float64]:
         >>> read_matrix(file).tolist()
         [[0.9, nan], [0.6, 0.8]]
     """
-    matrix = read_named_matrix(path, _ERROR_KEYS).values
-    rows, columns = matrix.shape
+    return _read_error_matrix(path).values
+
+
+def summarize_file(path: str | os.PathLike[str], kind: str) -> MetricSummary:
+    """Return every metric of the error or accuracy matrix in a file.
+
+    Args:
+        path: A file as `read_matrix` reads it.
+        kind: "error" or "accuracy": what the matrix holds.
+
+    Returns:
+        The metrics.
+
+    Raises:
+        ValueError: If the file does not hold such a matrix; the message names the file and the place.
+    """
+    matrix = _read_error_matrix(path)
+    try:
+        return summary(matrix.values, kind=kind)  # type: ignore[arg-type]  (checked there)
+    except EntryError as error:
+        raise ValueError(f"{path}: {matrix.place(*error.index)}: {error}") from None
+
+
+def _read_error_matrix(path: str | os.PathLike[str]) -> NamedMatrix:
+    matrix = read_named_matrix(path, _ERROR_KEYS)
+    rows, columns = matrix.values.shape
     if columns == 0 or rows - columns not in (0, 1):
         rule = "T tasks need T columns and T rows, or T+1 with the initial model's first"
         raise ValueError(f"{Path(path)}: {rows} rows and {columns} columns of numbers; {rule}")
@@ -124,8 +169,8 @@ def read_named_matrix(
     if file.suffix.lower() not in readers:
         raise ValueError(f"{file}: the name does not tell the format; it should end in {', '.join(readers)}")
     size = file.stat().st_size
-    if not 0 < size <= MAX_BYTES:
-        raise ValueError(f"{file}: {size:,} bytes; a matrix file has between 1 and {MAX_BYTES:,}")
+    if not 0 < size <= MOST_MATRIX_BYTES:
+        raise ValueError(f"{file}: {size:,} bytes; a matrix file has between 1 and {MOST_MATRIX_BYTES:,}")
     if file.suffix.lower() in (".csv", ".tsv"):
         return _csv(file, square=square)
     return readers[file.suffix.lower()](file, keys)
@@ -135,33 +180,16 @@ def read_named_matrix(
 
 
 def _numpy(file: Path, keys: Sequence[str]) -> NamedMatrix:
-    names: tuple[str, ...] = ()
-    with file.open("rb") as stream:
-        content = _load(file, lambda: np.load(stream, allow_pickle=False))
-        if isinstance(content, np.lib.npyio.NpzFile):
-            archive, key = content, _choose_key(file, content.files, keys)
-            content = _load(file, lambda: archive[key])
-            if "names" in archive.files and key != "names":
-                names = _names(_load(file, lambda: archive["names"]))
-    if not isinstance(content, np.ndarray) or content.ndim != 2 or content.dtype.kind not in "fiu":
-        got = f"a {content.ndim}-D array of {content.dtype}" if isinstance(content, np.ndarray) else "no array"
-        raise ValueError(f"{file}: holds {got}; a matrix is a 2-D array of numbers, one file for each matrix")
-    _check_size(file, *content.shape)
-    return NamedMatrix(content.astype(np.float64), names)
-
-
-def _load(file: Path, load: Callable[[], Any]) -> Any:
-    try:
-        return load()
-    except Exception as problem:  # a damaged archive or header can raise nearly anything
-        raise ValueError(f"{file}: not a readable NumPy file ({problem}); save it again with np.save") from problem
+    content = read_bytes(file, MOST_MATRIX_BYTES)
+    matrix, names = read_array(file, content, lambda found: _choose_key(file, found, keys))
+    return NamedMatrix(matrix.astype(np.float64), _names(names))
 
 
 # -------------------------------------------------------------------- JSON
 
 
 def _json(file: Path, keys: Sequence[str]) -> NamedMatrix:
-    text, names = _text(file), ()
+    text, names = _text(file, ",[{"), ()
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as problem:
@@ -188,12 +216,13 @@ def _json_cell(file: Path, row: int, column: int, cell: Any) -> float:
 
 
 def _csv(file: Path, *, square: bool) -> NamedMatrix:
-    table = parse_delimited(file, _text(file), square=square)
+    table = parse_delimited(file, _text(file, ",;\t\r\n"), square=square)
     rows = [
         [_csv_cell(file, n, c, cell) for c, cell in enumerate(cells, table.first_column)] for n, cells in table.lines
     ]
     values = _padded(file, rows, len(table.column_names))
-    return NamedMatrix(values, tuple(table.column_names), tuple(table.row_names))
+    lines = tuple(n for n, _ in table.lines)
+    return NamedMatrix(values, tuple(table.column_names), tuple(table.row_names), lines, table.first_column)
 
 
 def _csv_cell(file: Path, line: int, column: int, cell: str) -> float:
@@ -207,11 +236,12 @@ def _csv_cell(file: Path, line: int, column: int, cell: str) -> float:
 # -------------------------------------------------------------------- all formats
 
 
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as problem:
-        raise ValueError(f"{file}: not a text file (byte {problem.start} is not UTF-8); save it as UTF-8") from problem
+def _text(file: Path, separators: str) -> str:
+    """Return the text of a file, if it has no more cells than are read."""
+    text = read_text(file, MOST_MATRIX_BYTES)
+    if sum(map(text.count, separators)) > MOST_SEPARATORS:
+        raise ValueError(f"{file}: more than {MOST_CELLS:,} cells; no more are read")
+    return text
 
 
 def _names(value: Any) -> tuple[str, ...]:
@@ -230,13 +260,8 @@ def _choose_key(file: Path, found: Sequence[str], keys: Sequence[str]) -> str:
 
 def _padded(file: Path, rows: Sequence[Sequence[float]], width: int = 0) -> NDArray[np.float64]:
     width = max([width, *map(len, rows)])
-    _check_size(file, len(rows), width)
+    check_cells(file, len(rows), width)
     matrix = np.full((len(rows), width), np.nan)
     for padded, row in zip(matrix, rows, strict=True):
         padded[: len(row)] = row
     return matrix
-
-
-def _check_size(file: Path, rows: int, columns: int) -> None:
-    if rows * columns > MAX_CELLS:
-        raise ValueError(f"{file}: {rows} rows and {columns} columns; no more than {MAX_CELLS:,} cells are read")

@@ -1,6 +1,6 @@
 """Problems in files: TOML files, and files of ground truths (CSV, JSON, npy, npz).
 
-A TOML file says how many samples, parameters and how much noise there is, and gives the ground truths in one of six
+A TOML file says how many samples, parameters and how much noise there is, and gives the ground truths in one of seven
 ways:
 
     p = 100                     # parameters
@@ -12,49 +12,86 @@ ways:
     # vectors = [[1, 0], [0.6, 0.8]]                        # one row of features per task
     # gram = [[1, 0.6], [0.6, 1]]                           # their inner products
     # distances = [[0, 0.9], [0.9, 0]]                      # |w_i - w_j|, not squared; norms = [1, 1] if known
+    # cosines = [[1, 0.6], [0.6, 1]]                        # cosine similarities; norms = [1, 1] if not 1
 
-Optional: `norm` (length, for the first three), `initial` (the initial model, for vectors and gram), `unmodeled`
-(energy of missing features) and `names`.
+Optional: `norm` (length, for the first three), `initial` (the initial model, for vectors and gram), `norms` (distances
+from the initial model, for distances and cosines), `tolerance` (how far distances, cosines or a Gram matrix may move to
+be those of vectors), `unmodeled` (energy of missing features) and `names`.
 """
 
 from __future__ import annotations
 
 import os
-import tomllib
+import reprlib
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, PlainValidator, ValidationError
 
-from ebbing.io.matrices import FORMATS, read_named_matrix
+from ebbing._validate import EntryError
+from ebbing.io._toml import read_toml
+from ebbing.io.matrices import FORMATS, NamedMatrix, read_named_matrix
 from ebbing.problem import Problem
 
-GroundTruths = Literal["vectors", "gram", "distances"]
-"""What a matrix file may hold: the ground truths themselves, their inner products, or their distances."""
+GroundTruths = Literal["vectors", "gram", "distances", "cosines"]
+"""What a matrix file may hold: the ground truths themselves, their inner products, distances or cosines."""
 
-_FORMS = ("orthogonal", "identical", "categories", "vectors", "gram", "distances")
+_FORMS = ("orthogonal", "identical", "categories", *get_args(GroundTruths))
+_GOES_WITH = {
+    "norm": _FORMS[:3],
+    "initial": ("vectors", "gram"),
+    "norms": ("distances", "cosines"),
+    "tolerance": ("gram", "distances", "cosines"),
+}
 
 Number = int | float
-Rows = list[list[Number]]
+
+
+def _is_list(value: Any, *kinds: type) -> bool:
+    return isinstance(value, list) and all(type(item) in kinds for item in value)
+
+
+def _checked_list(*kinds: type) -> PlainValidator:
+    """Accept a list of items of these types. Unlike pydantic's own check, it ends at the first wrong item."""
+
+    def check(value: Any) -> Any:
+        if not _is_list(value, *kinds):
+            raise ValueError
+        return value
+
+    return PlainValidator(check)
+
+
+def _check_rows(value: Any) -> Any:
+    if not isinstance(value, list) or not all(_is_list(row, int, float) for row in value):
+        raise ValueError
+    return value
+
+
+Numbers = Annotated[list[Number], _checked_list(int, float)]
+Words = Annotated[list[str], _checked_list(str)]
+Rows = Annotated[list[list[Number]], PlainValidator(_check_rows)]
 
 
 class _File(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 
     p: Number
-    n: Number | list[Number]
-    sigma: Number | list[Number] = 0
-    unmodeled: Number | list[Number] = 0
-    names: list[str] | None = None
+    n: Number | Numbers
+    sigma: Number | Numbers = 0
+    unmodeled: Number | Numbers = 0
+    names: Words | None = None
     norm: Number | None = None
-    norms: Number | list[Number] | None = None
-    initial: list[Number] | None = None
+    norms: Number | Numbers | None = None
+    tolerance: Number | None = None
+    initial: Numbers | None = None
     orthogonal: Number | None = None
     identical: Number | None = None
-    categories: str | list[str] | None = None
+    categories: str | Words | None = None
     vectors: Rows | None = None
     gram: Rows | None = None
     distances: Rows | None = None
+    cosines: Rows | None = None
 
 
 def read_problem(path: str | os.PathLike[str]) -> Problem:
@@ -80,16 +117,7 @@ def read_problem(path: str | os.PathLike[str]) -> Problem:
     file = Path(path)
     if file.is_dir():
         raise ValueError(f"{file}: this is a directory; name a TOML file in it")
-    try:
-        content = tomllib.loads(file.read_text(encoding="utf-8-sig"))
-    except FileNotFoundError:
-        raise FileNotFoundError(f"{file}: no such file") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{file} is not a TOML file: {error}{_other_reader(file)}") from None
-    except RecursionError:
-        raise ValueError(f"{file}: brackets are nested too deeply; a matrix has two levels") from None
-    except ValueError as error:  # a number of more digits than Python reads
-        raise ValueError(f"{file}: {error}") from None
+    content = read_toml(file, or_else=_other_reader(file))
     try:
         return parse_problem(content)
     except ValueError as error:
@@ -112,6 +140,10 @@ def parse_problem(content: dict[str, Any]) -> Problem:
         >>> parse_problem({"p": 100, "n": 50, "orthogonal": 8})
         Problem(T=8, n=50, p=100, sigma=0)
     """
+    if unknown := [name for name in content if name not in _File.model_fields]:
+        shown = ", ".join(name if len(name) <= 40 else reprlib.repr(name) for name in unknown[:5])
+        more = f" and {len(unknown) - 5} more are" if len(unknown) > 5 else " is" if len(unknown) == 1 else " are"
+        raise ValueError(f"{shown}{more} not known here; known: {', '.join(_File.model_fields)}")
     try:
         file = _File.model_validate(content)
     except ValidationError as error:
@@ -122,8 +154,7 @@ def parse_problem(content: dict[str, Any]) -> Problem:
             f"give the ground truths in one way, by one of {', '.join(_FORMS)}; here: {', '.join(given) or 'none'}"
         )
     form = given[0]
-    extras = {"norm": _FORMS[:3], "initial": ("vectors", "gram"), "norms": ("distances",)}
-    for name, companions in extras.items():
+    for name, companions in _GOES_WITH.items():
         if getattr(file, name) is not None and form not in companions:
             raise ValueError(f"{name} goes with {' or '.join(companions)}, not with {form}; leave it out")
     settings: dict[str, Any] = {"n": file.n, "p": file.p, "sigma": file.sigma, "unmodeled": file.unmodeled}
@@ -133,13 +164,45 @@ def parse_problem(content: dict[str, Any]) -> Problem:
     match form:
         case "vectors":
             return Problem.from_vectors(value, initial=file.initial, **settings)
-        case "gram" if file.initial is not None:
-            return Problem.from_gram(value, initial=file.initial, **settings)
         case "gram":
-            return Problem(gram=value, **settings)
+            return Problem.from_gram(value, initial=file.initial, tolerance=file.tolerance, **settings)
         case "distances":
-            return Problem.from_distances(value, file.norms, **settings)
+            return Problem.from_distances(value, file.norms, tolerance=file.tolerance, **settings)
+        case "cosines":
+            norms = 1.0 if file.norms is None else file.norms
+            return Problem.from_cosines(value, norms, tolerance=file.tolerance, **settings)
     return getattr(Problem, form)(value, norm=1.0 if file.norm is None else file.norm, **settings)
+
+
+def read_matrix_problem(path: str | os.PathLike[str], form: GroundTruths, **settings: Any) -> Problem:
+    r"""Return the problem whose ground truths stand in a matrix file.
+
+    Args:
+        path: A CSV, TSV, JSON, npy or npz file, as `read_ground_truths` reads it.
+        form: What the file holds.
+        **settings: The other entries of a problem file: `n`, `p`, `sigma`, `norms` and so on.
+
+    Returns:
+        The problem, validated.
+
+    Raises:
+        ValueError: If the file does not hold such a matrix, or an entry is wrong; the message names the file, and where
+            one number is to blame, its line.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp(), "distances.csv")
+        >>> _ = file.write_text("cats,dogs\n0,1.5\n1.5,0\n")
+        >>> read_matrix_problem(file, "distances", n=50, p=100, norms=1)
+        Problem(T=2, n=50, p=100, sigma=0)
+    """
+    matrix = _read_form(path, form)
+    try:
+        return parse_problem(_entries(path, form, matrix) | settings)
+    except EntryError as error:
+        if error.name != form:
+            raise
+        raise ValueError(f"{path}: {matrix.place(*error.index)}: {error}") from None
 
 
 def read_ground_truths(path: str | os.PathLike[str], form: GroundTruths) -> dict[str, Any]:
@@ -148,12 +211,12 @@ def read_ground_truths(path: str | os.PathLike[str], form: GroundTruths) -> dict
     Args:
         path: A CSV, TSV, JSON, npy or npz file. In JSON and npz the matrix stands under the name of its form or under
             "matrix", or it is the only entry; "names" may give the names of the tasks.
-        form: What the file holds: "vectors" (one row per task), "gram" (inner products) or "distances"
-            (|w_i - w_j|, not squared).
+        form: What the file holds: "vectors" (one row per task), "gram" (inner products), "distances" (|w_i - w_j|, not
+            squared) or "cosines".
 
     Returns:
         The matrix as a list of rows under the name of its form. If the file names the tasks, also "names": a CSV
-        header names the tasks of "gram" and "distances", the first column names those of "vectors".
+        header names the tasks of a square matrix, the first column names those of "vectors".
 
     Raises:
         ValueError: If the file does not hold such a matrix; the message names the file.
@@ -165,6 +228,10 @@ def read_ground_truths(path: str | os.PathLike[str], form: GroundTruths) -> dict
         >>> read_ground_truths(file, "distances")
         {'distances': [[0.0, 1.5], [1.5, 0.0]], 'names': ['cats', 'dogs']}
     """
+    return _entries(path, form, _read_form(path, form))
+
+
+def _read_form(path: str | os.PathLike[str], form: GroundTruths) -> NamedMatrix:
     matrix = read_named_matrix(path, (form, "matrix"), square=form != "vectors")
     rows, columns = matrix.values.shape
     if form == "vectors" and not columns:
@@ -178,6 +245,12 @@ def read_ground_truths(path: str | os.PathLike[str], form: GroundTruths) -> dict
         raise ValueError(
             f"{path}: the rows are named {rows_named} but the columns {columns_named}; give both in the same order"
         )
+    return matrix
+
+
+def _entries(path: str | os.PathLike[str], form: GroundTruths, matrix: NamedMatrix) -> dict[str, Any]:
+    """Return the ground truths and the names of the tasks."""
+    rows = len(matrix.values)
     content: dict[str, Any] = {form: matrix.values.tolist()}
     choices = (matrix.column_names, matrix.row_names)
     if form == "vectors":  # a header names features; names of another kind of file name tasks
@@ -197,15 +270,14 @@ def _other_reader(file: Path) -> str:
 
 def _explain(content: dict[str, Any], error: ValidationError) -> str:
     """Pydantic's findings in our words: each entry once, with what belongs there."""
-    entries = dict.fromkeys(str(detail["loc"][0]) for detail in error.errors())
-    return "; ".join(
-        f"{entry} is not known here; known: {', '.join(_File.model_fields)}"
-        if entry not in _File.model_fields
-        else f"{entry} is missing; give {_WANTED[entry]}"
+    entries = list(dict.fromkeys(str(detail["loc"][0]) for detail in error.errors(include_input=False)))
+    found = [
+        f"{entry} is missing; give {_WANTED[entry]}"
         if entry not in content
-        else f"{entry} = {content[entry]!r}: give {_WANTED[entry]}"
+        else f"{entry} = {reprlib.repr(content[entry])}: give {_WANTED[entry]}"
         for entry in entries
-    )
+    ]
+    return "; ".join(found)
 
 
 _WANTED = {
@@ -216,6 +288,7 @@ _WANTED = {
     "names": "a list of strings, one per task",
     "norm": "a number",
     "norms": "a number, or a list with one per task",
+    "tolerance": "a number",
     "initial": "a list of numbers",
     "orthogonal": "a number of tasks",
     "identical": "a number of tasks",
@@ -223,4 +296,5 @@ _WANTED = {
     "vectors": "a list with one list of numbers per task",
     "gram": "a list with one list of numbers per task",
     "distances": "a list with one list of numbers per task",
+    "cosines": "a list with one list of numbers per task",
 }

@@ -4,15 +4,15 @@
 * Tasks (`ebbing.learn.tasks`): `DigitTasks`, `CustomTasks` and the streams `PermutedMnist`, `RotatedMnist`,
   `SplitMnist`, `SplitCifar100`.
 * Architectures (`ebbing.learn.networks`): `FiveLayers`, `MLP`, `SmallAlexNet`.
-* Methods (`ebbing.learn.methods`): `Sgd`, `FineTuning`, `Copies`, `Gpm`, `Trgp`, `TrgpPlus`, `TrgpFree`; their settings
-  `Schedule` and `Threshold`; and what they train, a `Learner` (with gradient projection, a `ProjectionLearner`). New
-  methods build on `ProjectionMethod` (with its `BasisUpdate`) or on `UnprotectedMethod`.
+* Methods (`ebbing.learn.methods`): `Sgd`, `FineTuning`, `Copies`, `LowRank`, `Gpm`, `Trgp`, `TrgpPlus`, `TrgpFree`;
+  their settings `Schedule` and `Threshold`; and what they train, a `Learner` (with gradient projection, a
+  `ProjectionLearner`). New methods build on `ProjectionMethod` (with its `BasisUpdate`) or on `UnprotectedMethod`.
 * Sequences: `prefix_tree` lists the networks to train, `train_node` trains one, `error_matrix` collects the errors;
   `train_reference` trains one sequence from beginning to end. `ebbing.runs` trains many and stores the results.
 """
 
 from ebbing.learn.experiment import Architecture, Experiment, Learner, Method
-from ebbing.learn.methods import Copies, FineTuning, Gpm, Sgd, Trgp, TrgpFree, TrgpPlus, UnprotectedMethod
+from ebbing.learn.methods import Copies, FineTuning, Gpm, LowRank, Sgd, Trgp, TrgpFree, TrgpPlus, UnprotectedMethod
 from ebbing.learn.networks import MLP, FiveLayers, SmallAlexNet
 from ebbing.learn.presets import preset
 from ebbing.learn.projection.learner import ProjectionLearner
@@ -49,6 +49,7 @@ __all__ = [
     "FiveLayers",
     "Gpm",
     "Learner",
+    "LowRank",
     "Method",
     "Node",
     "NodeResult",

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any, Literal, get_args
 
 from ebbing.learn.experiment import Experiment
-from ebbing.learn.methods import Copies, FineTuning, Gpm, Trgp, TrgpFree, TrgpPlus
+from ebbing.learn.methods import Copies, FineTuning, Gpm, LowRank, Trgp, TrgpFree, TrgpPlus
 from ebbing.learn.methods.trgp_free import StartFrom
 from ebbing.learn.networks import MLP, SmallAlexNet
 from ebbing.learn.projection.threshold import Threshold
@@ -19,13 +19,13 @@ from ebbing.learn.tasks import STREAMS, PermutedMnist, RotatedMnist, SplitCifar1
 from ebbing.learn.training.schedule import Schedule
 
 StreamName = Literal["pmnist", "rmnist", "smnist", "cifar100"]
-MethodName = Literal["fine-tuning", "copies", "gpm", "trgp", "trgp+", "trgp-free"]
+MethodName = Literal["fine-tuning", "copies", "low-rank", "gpm", "trgp", "trgp+", "trgp-free"]
 
 METHODS: tuple[MethodName, ...] = get_args(MethodName)
 """The short names of all methods."""
 
 AnyStream = PermutedMnist | RotatedMnist | SplitMnist | SplitCifar100
-AnyMethod = FineTuning | Copies | Gpm | Trgp
+AnyMethod = FineTuning | Copies | LowRank | Gpm | Trgp
 
 
 def preset(
@@ -121,6 +121,8 @@ def _mnist(method: MethodName, as_published: bool) -> AnyMethod:
         return FineTuning(schedule)
     if method == "copies":
         return Copies(schedule)
+    if method == "low-rank":
+        return LowRank(schedule)
     if method == "gpm":
         return Gpm(schedule, threshold, num_examples=300)
     if method == "trgp-free":  # protecting more does not slow its learning
@@ -143,6 +145,8 @@ def _cifar100(method: MethodName, as_published: bool) -> AnyMethod:
         return FineTuning(schedule)
     if method == "copies":
         return Copies(schedule)
+    if method == "low-rank":
+        return LowRank(schedule, per_task)
     if method == "gpm":
         return Gpm(schedule, threshold, num_examples, per_task)
     kind = {"trgp": Trgp, "trgp+": TrgpPlus, "trgp-free": TrgpFree}[method]

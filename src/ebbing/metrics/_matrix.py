@@ -8,6 +8,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ebbing._limits import LARGEST_SQUARE
+from ebbing._validate import EntryError, first_index
+
 Kind = Literal["error", "accuracy"]
 Values = NDArray[np.float64]  # one value per matrix: shape (...), so a NumPy float for a single matrix
 Index, Mask = NDArray[np.int64], NDArray[np.bool_]
@@ -33,7 +36,7 @@ def losses(metric: str, matrix: ArrayLike, kind: Kind, need: Need, tasks: int = 
         raise ValueError(f"{metric} compares tasks and needs T >= {tasks}; got T = {T}: add the rows of more tasks")
     missing = np.isnan(values) & need(np.arange(T + 1)[:, None], np.arange(1, T + 1), T)
     if missing.any():
-        place = first_place(missing)
+        place = first_index(missing)
         way_out = "evaluate it, or choose another metric" if place[-2] else "put the initial model's row first"
         raise ValueError(f"{metric} needs the {kind} {describe_place(place)}, and it is missing (NaN): {way_out}")
     return SIGN[kind] * values
@@ -51,31 +54,31 @@ def error_matrix(matrix: ArrayLike, kind: Kind) -> Values:
 
 def checked_numbers(name: str, given: ArrayLike, kind: Kind) -> Values:
     """Return an array of finite errors or of accuracies in range; NaN where not measured."""
-    if kind not in SIGN:
+    if not isinstance(kind, str) or kind not in SIGN:
         raise ValueError(f"kind={kind!r}: say 'error' (lower is better) or 'accuracy' (higher is better)")
     try:
         array = np.asarray(given)
-    except ValueError:
+    except (ValueError, TypeError, OverflowError):
         raise ValueError(f"{name} has rows of unequal length: fill them up with NaN") from None
     if array.dtype.kind not in "fiu":
         raise ValueError(f"{name} holds {array.dtype} values: give numbers, and NaN where one is missing")
     values = array.astype(np.float64, copy=False)
-    outside = np.isinf(values) | ((kind == "accuracy") & ((values < 0) | (values > 100)))
+    outside = (np.abs(values) > LARGEST_SQUARE) | ((kind == "accuracy") & ((values < 0) | (values > 100)))
     if outside.any():
-        place = first_place(outside)
-        rule = "errors are finite" if kind == "error" else "accuracies lie in [0, 1] or [0, 100]"
-        raise ValueError(f"{name}{list(place)} is {values[place]:g}; {rule}: correct it, or NaN if it was not measured")
+        place = first_index(outside)
+        rule = (
+            f"errors are finite, at most {LARGEST_SQUARE:g}"
+            if kind == "error"
+            else "accuracies lie in [0, 1] or [0, 100]"
+        )
+        message = f"{name}{list(place)} is {values[place]:g}; {rule}: correct it, or NaN if it was not measured"
+        raise EntryError(message, name, place)
     return values
 
 
 def just_learned(L: Values) -> Values:
     """Return L[i,i] (..., T)."""
     return np.diagonal(L[..., 1:, :], axis1=-2, axis2=-1)
-
-
-def first_place(mask: Mask) -> tuple[int, ...]:
-    """Return the index of the first True."""
-    return tuple(int(k) for k in np.unravel_index(mask.argmax(), mask.shape))
 
 
 def describe_place(place: tuple[int, ...]) -> str:

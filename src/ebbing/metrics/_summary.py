@@ -146,4 +146,6 @@ def _mean_with_error(values: Values) -> str:
     text = format_number(float(values.mean()), ".5g")
     if len(values) < 2:
         return text
-    return f"{text} ± {format_number(float(values.std(ddof=1) / len(values) ** 0.5), '.2g')}"
+    scale = float(np.abs(values).max()) or 1.0  # squares of very small or large numbers under- or overflow
+    error = scale * float(np.std(values / scale, ddof=1)) / len(values) ** 0.5
+    return f"{text} ± {format_number(error, '.2g')}"

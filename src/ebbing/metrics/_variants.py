@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ebbing._validate import first_index
 from ebbing.metrics._matrix import (
     SIGN,
     Kind,
     Values,
     first_and_last,
-    first_place,
     just_learned,
     learned_before_last,
     losses,
@@ -155,7 +155,7 @@ def remembering(matrix: ArrayLike, *, kind: Kind) -> Values:
     """
     L = losses("remembering", matrix, kind, learned_before_last)
     if (outside := np.abs(L - SIGN[kind] / 2) > 0.5).any():
-        value = SIGN[kind] * L[first_place(outside)]
+        value = SIGN[kind] * L[first_index(outside)]
         raise ValueError(f"remembering needs fractions in [0, 1], got {value:g}: divide percentages by 100")
     return 1.0 - np.abs(np.minimum(_mean_gain(L), 0.0))
 

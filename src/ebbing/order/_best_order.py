@@ -19,22 +19,21 @@ Without numba (the extra `fast`) the same searches run as plain Python, about 10
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from dataclasses import replace
 
-from ebbing._validate import check_seconds
+from ebbing._validate import check_seconds, check_seed
 from ebbing.order import _branch_and_bound, _local_search, _unequal
 from ebbing.order._bounds import convex_bound
-from ebbing.order._compilation import COMPILED, check_searchable, describe_method
-from ebbing.order._search_space import PROVABLE_STATES, PROVABLE_UNEQUAL, states
+from ebbing.order._clock import Clock, heed_interrupts, heeding, interrupt_requested
+from ebbing.order._compilation import COMPILED, check_searchable, compile_first, describe_method
+from ebbing.order._known_orders import KnownOrders
+from ebbing.order._search_space import PROVABLE_UNEQUAL, provable
 from ebbing.order.objective import Criterion, Objective
 from ebbing.order.plan import Plan, certified
 from ebbing.problem import Problem
 
 Progress = Callable[[str], None]
 """Called now and then with a line on the state of the search."""
-
-SOON = 1.0
-"""Seconds for a bound after Ctrl-C."""
 
 
 def best_order(
@@ -48,12 +47,12 @@ def best_order(
     """Return the order of least expected forgetting, generalization error, or a weighted mix.
 
     The search ends when the order is proved optimal, after about `seconds`, or at Ctrl-C; in any case with the best
-    order found and a valid lower bound.
+    order found, which is never worse than the order given and those of the simple rules, and a valid lower bound.
 
     Args:
         problem: The tasks, in any order.
         objective: "forgetting", "generalization", or weights such as {"forgetting": 0.7, "generalization": 0.3}.
-        seconds: Time for the search.
+        seconds: Time for the search. The first search of all compiles, which is not part of it; Ctrl-C ends that, too.
         seed: Seed of the search; the same seed gives the same order if the time suffices.
         progress: Called now and then with a line on the state of the search.
 
@@ -61,7 +60,7 @@ def best_order(
         The order with its certificate.
 
     Raises:
-        ValueError: If the objective is unknown, or if the expectation is infinite or undefined.
+        ValueError: If an argument is not valid, or if the expectation is infinite or undefined.
         ModuleNotFoundError: If there are more than 100 tasks, a search is needed, and numba is not installed.
 
     Example:
@@ -69,89 +68,133 @@ def best_order(
         >>> plan.names, plan.proved, plan.ties
         (('A1', 'B1', 'A2', 'B2', 'A3', 'B3'), True, 72)
     """
-    criterion, seconds = Criterion.of(problem, objective), check_seconds(seconds)
-    if not criterion.forgetting:
-        return _by_sorting(criterion)
-    check_searchable(problem.T)
-    if COMPILED:
-        if progress:
-            progress("getting ready (compiling, the first time)")
-        _compile(problem.uniform)
-    search = _order_equal if problem.uniform else _order_unequal
-    return search(criterion, seconds, seed, progress)
+    criterion, seconds, seed = Criterion.of(problem, objective), check_seconds(seconds), check_seed(seed)
+    report = heeding(check_progress(progress))
+    with heed_interrupts():
+        if not criterion.forgetting:
+            return _by_sorting(criterion)
+        check_searchable(problem.T)
+        ready, clock = compile_search(problem.uniform, report), Clock(seconds)
+        known = KnownOrders.of(criterion)
+        if problem.uniform:
+            return _order_equal(known, clock, seed, report if ready else None)
+        return _order_unequal(known, clock, seed, report if ready else None)
+
+
+def check_progress(progress: Progress | None) -> Progress | None:
+    """Return a function that is told about progress, if it is one.
+
+    Args:
+        progress: What a user gave.
+
+    Returns:
+        The same.
+
+    Raises:
+        ValueError: If it cannot be called.
+    """
+    if progress is not None and not callable(progress):
+        raise ValueError(f"progress={progress!r}: give a function that takes a line of text, such as print, or None")
+    return progress
 
 
 # -------------------------------------------------------------------- methods
 
 
-@cache
-def _compile(equal: bool) -> None:
-    """Run the searches once on three tasks, so that compiling them does not count as searching."""
+def compile_search(equal: bool, report: Progress) -> bool:
+    """Compile the searches, so that this does not count as searching; return False if Ctrl-C ended the wait for it.
+
+    Args:
+        equal: Whether all tasks have the same n and sigma.
+        report: Is told about it while it lasts.
+
+    Returns:
+        Whether the searches are ready.
+    """
+    return compile_first("equal" if equal else "unequal", lambda: _search_three_tasks(equal), report)
+
+
+def _search_three_tasks(equal: bool) -> None:
     problem = Problem.from_vectors([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], n=5 if equal else [5, 6, 7], p=20)
-    criterion = Criterion.of(problem, "forgetting")
+    criterion, _ = Criterion.of(problem, "forgetting").scaled()
     if equal:
         assignment, _ = criterion.assignment()
         proof = _branch_and_bound.prove(assignment)
         _branch_and_bound.ties(assignment, proof.value)
     else:
-        recursion = _unequal.Recursion.of(problem, *criterion.coefficients)
+        recursion = _unequal.Recursion.of(criterion.problem, *criterion.coefficients)
         _unequal.prove(recursion, _unequal.search(recursion, rounds=1).order)
 
 
 def _by_sorting(criterion: Criterion) -> Plan:
     recursion = _unequal.Recursion.of(criterion.problem, *criterion.coefficients)
-    order = _unequal.generalization_order(recursion)
-    return certified(criterion, order, None, recursion.tolerance, "sorted, most dissimilar and noisy first")
+    order, how = _unequal.generalization_order(recursion), "sorted, most dissimilar and noisy first"
+    return certified(KnownOrders.of(criterion), order, None, recursion.tolerance, how)
 
 
-def _order_equal(criterion: Criterion, seconds: float, seed: int, progress: Progress | None) -> Plan:
-    assignment, constant = criterion.assignment()
-    if states(criterion.problem) > PROVABLE_STATES:
-        found = _local_search.search(
+def _order_equal(known: KnownOrders, clock: Clock, seed: int, report: Progress | None) -> Plan:
+    """Search, or where there is no `report`, as the search is not compiled yet, only bound the known orders."""
+    scaled, factor = known.criterion.scaled()
+    assignment, constant = scaled.assignment()
+    tolerance = factor * assignment.tolerance
+
+    def real(value: float) -> float:
+        return factor * (value + constant) + known.criterion.noise_share
+
+    if report is not None and provable(scaled.problem):
+        proof = _branch_and_bound.prove(
             assignment,
-            seed=seed,
-            seconds=0.8 * seconds,
-            progress=progress and (lambda f: progress(f"best so far {f.value + constant:.6g} after {f.rounds} rounds")),
+            seconds=clock.left,
+            progress=lambda p: report(f"best {real(p.value):.6g}, no order below {real(p.lower_bound):.6g}"),
         )
-        left = min(SOON, 0.2 * seconds) if found.interrupted else 0.2 * seconds
-        bound = convex_bound(assignment, seconds=left).value + constant
-        how = describe_method("local search, convex lower bound")
-        return certified(criterion, found.order, bound, assignment.tolerance, how, interrupted=found.interrupted)
-    proof = _branch_and_bound.prove(
-        assignment,
-        seconds=seconds,
-        progress=progress
-        and (lambda p: progress(f"best {p.value + constant:.6g}, no order below {p.lower_bound + constant:.6g}")),
-    )
-    if not proof.proved:
-        how = describe_method(f"branch and bound, {'interrupted' if proof.interrupted else 'out of time'}")
-        bound = proof.lower_bound + constant
-        return certified(criterion, proof.order, bound, proof.tolerance, how, interrupted=proof.interrupted)
-    return certified(criterion, proof.order, None, proof.tolerance, describe_method("branch and bound"))
+        method = describe_method("branch and bound")
+        if proof.proved:
+            return certified(known, proof.order, None, tolerance, method)
+        how = describe_method(f"branch and bound, {'interrupted' if interrupt_requested() else 'out of time'}")
+        order, bound = proof.order, proof.lower_bound
+    else:
+        order, how = known.extreme(), describe_method("local search, convex lower bound")
+        method = how
+        if report is not None:
+            order = _local_search.search(
+                assignment,
+                seed=seed,
+                seconds=0.8 * clock.left,
+                start=order,
+                progress=lambda f: report(f"best so far {real(f.value):.6g} after {f.rounds} rounds"),
+            ).order
+        bound = convex_bound(assignment, seconds=clock.left).value
+    plan = certified(known, order, real(bound), tolerance, how, interrupted=interrupt_requested())
+    return replace(plan, method=method) if plan.proved else plan
 
 
-def _order_unequal(criterion: Criterion, seconds: float, seed: int, progress: Progress | None) -> Plan:
-    T = criterion.problem.T
-    recursion = _unequal.Recursion.of(criterion.problem, *criterion.coefficients)
-    found = _unequal.search(
-        recursion,
-        seed=seed,
-        rounds=coolings(T) if T <= PROVABLE_UNEQUAL else 2**31,
-        seconds=seconds * (0.3 if T <= PROVABLE_UNEQUAL else 1.0),
-        progress=progress and (lambda f: progress(f"best so far {f.value:.6g} after {f.rounds} coolings")),
-    )
-    if T > PROVABLE_UNEQUAL or found.interrupted:
-        bound, how = _unequal.lower_bound(recursion), describe_method("annealing")
-        return certified(criterion, found.order, bound, recursion.tolerance, how, interrupted=found.interrupted)
+def _order_unequal(known: KnownOrders, clock: Clock, seed: int, report: Progress | None) -> Plan:
+    """Search, or where there is no `report`, as the search is not compiled yet, only bound the known orders."""
+    scaled, factor = known.criterion.scaled()
+    recursion = _unequal.Recursion.of(scaled.problem, *scaled.coefficients)
+    T, tolerance = known.criterion.problem.T, factor * recursion.tolerance
+    few, order, how = T <= PROVABLE_UNEQUAL, known.extreme(), describe_method("annealing")
+    if report is not None:
+        order = _unequal.search(
+            recursion,
+            seed=seed,
+            rounds=coolings(T) if few else 2**31,
+            seconds=clock.left * (0.3 if few else 1.0),
+            start=None if few else order,
+            progress=lambda f: report(f"best so far {factor * f.value:.6g} after {f.rounds} coolings"),
+        ).order
+    if report is None or not few or interrupt_requested():
+        bound = factor * _unequal.lower_bound(recursion, clock.left)
+        return certified(known, order, bound, tolerance, how, interrupted=interrupt_requested())
     proof = _unequal.prove(
         recursion,
-        found.order,
-        seconds=seconds * 0.7,
-        progress=progress and (lambda p: progress(f"best {p.value:.6g}, no order below {p.lower_bound:.6g}")),
+        order,
+        seconds=clock.left,
+        progress=lambda p: report(f"best {factor * p.value:.6g}, no order below {factor * p.lower_bound:.6g}"),
     )
-    bound = None if proof.proved else proof.lower_bound
+    bound = None if proof.proved else factor * proof.lower_bound
     how = describe_method("depth-first search over the expectation")
-    return certified(criterion, proof.order, bound, proof.tolerance, how, interrupted=proof.interrupted)
+    return certified(known, proof.order, bound, tolerance, how, interrupted=interrupt_requested() and not proof.proved)
 
 
 def coolings(T: int) -> int:

@@ -25,7 +25,6 @@ the Gilmore-Lawler bound, which is much larger for r >= 0.3 and comes near only 
 tasks of a set inside the exact search; they are tested against each other.
 """
 
-import time
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf
@@ -34,11 +33,14 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from ebbing.order._assignment import Assignment, Floats
+from ebbing.order._clock import SOON, Clock
 from ebbing.order._compilation import compiled
+from ebbing.order._quick_bound import eigh_seconds, quick_bound
 
 _PATH_STEPS = 100  # subgradients, in the plain version
 _SUBGRADIENTS = 12  # in the compiled version, where the next set starts from the last one's u
 _FRANK_WOLFE = 8
+_STAGES = 4  # two eigendecompositions and an assignment take about this many times one eigendecomposition
 
 
 @dataclass(frozen=True)
@@ -50,23 +52,27 @@ class Bound:
 
 
 def convex_bound(problem: Assignment, *, steps: int = 200, seconds: float = inf) -> Bound:
-    """Return the best bound over `steps` Frank-Wolfe steps, or as many as fit in the time (at least one).
+    """Return the best bound over `steps` Frank-Wolfe steps, or as many as fit in the time.
+
+    If not even one fits into the time and a second, the weaker `quick_bound` is returned.
 
     >>> line = Assignment(np.zeros((3, 3)), kernel=[0, 0.5, 0.25], distance=[[0, 1, 4], [1, 0, 1], [4, 1, 0]])
     >>> round(convex_bound(line).value, 2)      # the best order has -2.75
     -2.79
     """
-    deadline = time.monotonic() + seconds
+    clock = Clock(seconds)
     T, k = problem.T, problem.kernel
     if T == 1:
         return Bound(float(problem.linear[0, 0]), 0)
+    if eigh_seconds(T) * _STAGES > clock.left + SOON:
+        return Bound(quick_bound(problem), 0)
     sign = 1.0 if k[1] >= 0 else -1.0
     B, k = sign * problem.distance, sign * k
     rho = min(1.0, max(0.0, k[2] / k[1])) if T > 2 and k[1] else 0.0
     beta = (1 - rho) ** 2 * k[1]
     k = np.concatenate(([0.0, k[1] - beta], k[2:]))
     A = -0.5 * k[np.abs(np.subtract.outer(np.arange(T), np.arange(T)))]  # (T, T)
-    L = problem.linear + beta * _path_costs(B)  # (T, T)
+    L = problem.linear + beta * _path_costs(B, clock)  # (T, T)
     S, R, constant = _convexify(B, A)
 
     Z = np.full((T, T), B.sum(1)[:, None] * A.sum(0) / T)  # q'(X)/2 at the flat X; S and R vanish there
@@ -75,7 +81,7 @@ def convex_bound(problem: Assignment, *, steps: int = 200, seconds: float = inf)
     for step in range(steps + 1):
         rows, p = linear_sum_assignment(C := L + 2 * Z)
         best = max(best, float(C[rows, p].sum() - q + constant))
-        if step == steps or time.monotonic() > deadline:
+        if step == steps or clock.late:
             break
         Zy = B @ A[p] - S[:, np.argsort(p)] - R[p]  # at the permutation Y: task x in place p_x
         qy, qxy, linear_y = Zy[rows, p].sum(), Z[rows, p].sum(), L[rows, p].sum()
@@ -89,7 +95,7 @@ def convex_bound(problem: Assignment, *, steps: int = 200, seconds: float = inf)
     return Bound(best, step)
 
 
-def _path_costs(B: Floats) -> Floats:
+def _path_costs(B: Floats, clock: Clock) -> Floats:
     """Return e[x, p] of the module's part 1: the cost of task x's share in the path, in each place (T, T)."""
     T = len(B)
     off = B + np.diag(np.full(T, -inf))
@@ -108,7 +114,7 @@ def _path_costs(B: Floats) -> Floats:
             costs[:, [0, -1]] = 0.5 * (u - top[:, 0])[:, None]
         chosen = np.bincount(two.ravel(), minlength=T)
         ascent = 1 - 0.5 * chosen  # (T,) a task chosen less than twice is worth more
-        if not ascent.any():
+        if not ascent.any() or clock.late:
             break
         u = u + 0.125 * np.sqrt(T) * np.abs(B).mean() / (1 + 0.25 * step) * ascent / np.linalg.norm(ascent)
     return costs
@@ -331,7 +337,7 @@ def _augment(C, lap, start):
     done[:] = False
     x, length, q = start, 0.0, -1
     while x >= 0:
-        least = np.inf
+        least, q = np.inf, -1
         for p in range(m):
             if not done[p]:
                 c = length + C[x, p] - row[x] - column[p]
@@ -339,6 +345,9 @@ def _augment(C, lap, start):
                     reach[p], via[p] = c, x
                 if reach[p] < least:
                     least, q = reach[p], p
+        if q < 0:  # costs that are not numbers: there is no path
+            row[:] = np.nan
+            return
         length = least
         done[q] = True
         x = at[q]

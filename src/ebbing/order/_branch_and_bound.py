@@ -33,6 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ebbing.order._assignment import Assignment, Floats, Order, Types
 from ebbing.order._bounds import convex_bound, lap_workspace, last_places, minorant, solve_lap
+from ebbing.order._clock import interrupt_requested
 from ebbing.order._compilation import SLOWDOWN, compiled
 from ebbing.order._local_search import search
 
@@ -43,6 +44,7 @@ _ROUNDS = 200  # the heuristic search that provides the first order has 1 + T^4 
 _BOTH_ENDS = 11  # from this T on, it pays to find out from which end to start
 _BATCH = 200_000  # prefixes expanded together: more means more dominance, and more memory
 _SLICE = 20_000 // SLOWDOWN  # prefixes built between two looks at the clock, of at most a fortieth as many sets
+_USUAL = 20  # unplaced tasks: with more of them, m, a set takes about m^3 times as long and a prefix m^2
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ def prove(
     try:
         if problem.T >= _BOTH_ENDS and not types.reversible and not interrupted:
             types, stack = _shorter_way(types, stack, rules, value - types.offset - 0.5 * tolerance)
-        while stack and time.monotonic() < deadline and not interrupted:
+        while stack and time.monotonic() < deadline and not (interrupted or interrupt_requested()):
             if progress:
                 progress(Proof(order, value, _open_bound(stack, types, value), False, tolerance, kept))
             prune = value - types.offset - 0.5 * tolerance
@@ -146,7 +148,7 @@ def prove(
     below = _open_bound(stack, types, value) if stack else value
     if below == -inf:  # not even the first layer is done
         below = min(value, convex_bound(problem, steps=5).value)
-    return Proof(order, value, below, not stack, tolerance, kept, interrupted)
+    return Proof(order, value, below, not stack, tolerance, kept, interrupted or interrupt_requested())
 
 
 def ties(problem: Assignment, value: float, *, cap: int = 1000, seconds: float = inf) -> Ties:
@@ -237,12 +239,14 @@ def _children(types: Types, batch: _Batch, rules: _Rules, prune: float) -> _Batc
     tasks = (types.linear, types.distance, types.k1, types.rho)
     parents = (batch.j, batch.V, batch.H, batch.bound)
 
+    longer = max(1.0, (T - j) / _USUAL)
+    prefixes, sets = max(1, int(_SLICE / longer**2)), max(1, int(_SLICE // 40 / longer**3))
     parts, at = [], 0
     while at < len(edges) - 1:
-        if time.monotonic() > rules.deadline:
+        if time.monotonic() > rules.deadline or interrupt_requested():
             return None
-        to = int(np.searchsorted(edges, edges[at] + _SLICE)) - 1
-        to = min(max(at + 1, to), at + _SLICE // 40)
+        to = int(np.searchsorted(edges, edges[at] + prefixes)) - 1
+        to = min(max(at + 1, to), at + sets)
         candidates = (edges[at : to + 1], remaining[at:to], parent, added)
         parts.append(_expand(tasks, parents, candidates, (places, u), (types.count, rules.earlier, prune, rules.slack)))
         at = to
@@ -296,9 +300,11 @@ def _expand(tasks, parents, candidates, bounding, limits):
                 for i in range(m):
                     first = earlier[task[i]]
                     started = first < 0 or left[first] < count[first]
-                    if started and below + C[i, 0] - lap[0][i] - lap[1][0] <= prune:  # a reduced cost
+                    # A reduced cost; a bound that is not a number excludes nothing.
+                    if started and not below + C[i, 0] - lap[0][i] - lap[1][0] > prune:
                         next_ones |= np.int64(1) << task[i]
-            below = max(below, parents[3][parent[lo + e]])
+            if not below > parents[3][parent[lo + e]]:
+                below = parents[3][parent[lo + e]]
             if below <= prune:
                 who[out], outV[out], bound[out], successors[out] = lo + e, V[e], below, next_ones
                 outH[out] = H[e]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import frexp, ldexp
 from typing import TYPE_CHECKING
 
 from ebbing._tables import Table, Tabular, format_number, to_frame
-from ebbing._validate import check_seconds
-from ebbing.order._best_order import Progress, best_order
+from ebbing._validate import check_seconds, check_seed
+from ebbing.order._best_order import Progress, best_order, check_progress, compile_search
+from ebbing.order._clock import Clock, heed_interrupts, heeding
 from ebbing.order._search_space import provable
 from ebbing.order._tables import COLUMNS, join_names, problem_table
+from ebbing.order.objective import Criterion
 from ebbing.problem import Problem
 from ebbing.theory import expect
 from ebbing.theory._description import learning_notes
@@ -19,6 +21,9 @@ from ebbing.theory._description import learning_notes
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+
+
+_LEAST = 1e-3  # seconds of a search
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class FrontPoint:
     proved: bool
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Front(Tabular):
     """The corners of the convex front of forgetting and generalization error; iterate over it for the corners.
 
@@ -115,6 +120,10 @@ class Front(Tabular):
             Table("Orders that balance forgetting and generalization error:", headers, rows, notes, left=(2, 3)),
         )
 
+    def __repr__(self) -> str:
+        corners = ", ".join(f"({format_number(p.forgetting)}, {format_number(p.generalization)})" for p in self.points)
+        return f"Front(T={self.problem.T}, complete={self.complete}, corners (F, G): {corners})"
+
     def __iter__(self) -> Iterator[FrontPoint]:
         return iter(self.points)
 
@@ -137,41 +146,55 @@ def front(problem: Problem, *, seconds: float = 60.0, seed: int = 0, progress: P
     Returns:
         The corners, least forgetting first.
 
+    Raises:
+        ValueError: If an argument is not valid, or if the expectation is infinite or undefined.
+
     Example:
         >>> points = front(Problem.categories("ABBBBB", n=50, p=100))
         >>> [point.order.index(0) + 1 for point in points]       # the special task moves to the front
         [2, 1]
     """
-    expect(problem)
-    deadline = time.monotonic() + check_seconds(seconds)
+    Criterion.of(problem, "forgetting")  # raises the errors of problems without an answer
+    clock, seed, report = Clock(check_seconds(seconds)), check_seed(seed), heeding(check_progress(progress))
 
     def solve(f: float, g: float) -> FrontPoint:
-        nonlocal deadline
-        left = max(0.5, deadline - time.monotonic())
         weights = {"forgetting": f, "generalization": g}
-        plan = best_order(problem, weights, seconds=left / 3, seed=seed, progress=progress)
-        if plan.interrupted:  # Ctrl-C ends the whole search
-            deadline = time.monotonic()
+        plan = best_order(problem, weights, seconds=max(clock.left / 3, _LEAST), seed=seed, progress=report)
         e = expect(plan.reordered)
         return FrontPoint(plan.order, e.forgetting, e.generalization, plan.proved)
 
-    scale = float(problem.gaps.max() + problem.start.max())
-    # A trace of the other quantity breaks ties, so that the ends of the front are not beaten in both respects.
-    ends = [solve(1.0, 1e-7), solve(1e-7, 1.0)]
-    points, open_pairs, searched = [ends[0]], [(ends[0], ends[1])], True
+    with heed_interrupts():
+        compile_search(problem.uniform, report)
+        clock = Clock(seconds)
+        # A trace of the other quantity breaks ties, so that the ends of the front are not beaten in both respects.
+        points, searched = _corners(solve(1.0, 1e-7), solve(1e-7, 1.0), solve, clock, _scale(problem))
+    return Front(problem, tuple(points), searched and all(point.proved for point in points))
+
+
+def _scale(problem: Problem) -> float:
+    return float(problem.gaps.max() + problem.start.max())
+
+
+def _corners(
+    first: FrontPoint, last: FrontPoint, solve: Callable[[float, float], FrontPoint], clock: Clock, scale: float
+) -> tuple[list[FrontPoint], bool]:
+    """Return the corners from the first to the last, and whether there was time to look for all of them."""
+    points, open_pairs, searched = [first], [(first, last)], True
     while open_pairs:
         one, other = open_pairs.pop()
         rise, fall = other.forgetting - one.forgetting, one.generalization - other.generalization
         if min(rise, fall) <= 1e-9 * scale:  # the same point, or beaten by its neighbor
             continue
-        if time.monotonic() > deadline:
+        if clock.late:
             points.append(other)
             searched = False
             continue
-        between = solve(fall, rise)
-        on_line = fall * (between.forgetting - one.forgetting) + rise * (between.generalization - one.generalization)
-        if on_line >= -1e-9 * scale * max(rise, fall):  # nothing below the line that joins the two
+        unit = -frexp(max(rise, fall))[1]  # a power of two: products of very small or large differences are not exact
+        f, g = ldexp(fall, unit), ldexp(rise, unit)
+        between = solve(f, g)
+        on_line = f * (between.forgetting - one.forgetting) + g * (between.generalization - one.generalization)
+        if on_line >= -1e-9 * scale * max(f, g):  # nothing below the line that joins the two
             points.append(other)
         else:
             open_pairs += [(between, other), (one, between)]
-    return Front(problem, tuple(points), searched and all(point.proved for point in points))
+    return points, searched

@@ -18,9 +18,8 @@ shake a few places, descend, and keep the result if it is better or slightly wor
 nothing is gained for a while, and start afresh when nothing is gained for long.
 """
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 from typing import NamedTuple
 
@@ -28,10 +27,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ebbing.order._assignment import Assignment, Floats, Order
+from ebbing.order._clock import Clock, interrupt_requested
 from ebbing.order._compilation import SLOWDOWN, compiled
+from ebbing.order._quick_bound import eigh_seconds
 
 _HEAT = 0.05  # of the typical worsening: how much worse an order the search moves to
 _SLICE_WORK = 2e7 / SLOWDOWN  # multiplications between two looks at the clock, about
+_IDLE, _PLACE, _ASLEEP = 0, 1, 2  # rounds since top improved (-1 before the first descent); where a descent is, or -1
 _ENOUGH = 1e-3  # of the tolerance: a smaller improvement is rounding
 
 
@@ -62,37 +64,40 @@ def search(
     >>> search(line, seed=1).value
     -2.75
     """
-    deadline = time.monotonic() + seconds
-    T = problem.T
+    clock, T = Clock(seconds), problem.T
     if rounds is None:
         rounds = 100 * T if seconds == inf else 2**62
     random = np.random.default_rng(seed)
     pi = random.permutation(T) if start is None else np.array(start, dtype=np.int64)
     best = Found(pi.astype(np.intp), problem.value(pi), 0)
-    if T == 1:
-        return best
-    tasks = _embed(problem)
-    chunk = max(1, int(_SLICE_WORK / (100 * T * (1 + tasks.alpha.shape[1]))))
-    done, episode, interrupted = 0, 0, False
+    if T == 1 or clock.late or eigh_seconds(T) > clock.left:
+        return replace(best, interrupted=interrupt_requested())
+    done, episode, stopped = 0, 0, False
     try:
-        while done < rounds and time.monotonic() < deadline:
+        tasks = _embed(problem)
+        work = T * (1 + tasks.alpha.shape[1])  # multiplications of a move, about
+        chunk = max(1, int(_SLICE_WORK / (100 * work)))
+        while done < rounds and not clock.late:
             if episode:
                 random = np.random.default_rng([seed, episode])
                 pi = random.permutation(T)
-            run = _Run(pi.astype(np.int64), pi.astype(np.int64), np.zeros(3), np.full(1, -1))
+            run = _Run.start(pi, tasks.alpha.shape)
             stale = False
-            while not stale and done < rounds and (run.idle[0] < 0 or time.monotonic() < deadline):
+            while not stale and done < rounds and not clock.late:
                 draws = random.random((min(chunk, rounds - done), 4))
-                used, stale = _rounds(tuple(tasks), tuple(run), draws)
+                used = 0
+                while not stale and used < len(draws) and not clock.late:
+                    used, stale = _rounds(tuple(tasks), tuple(run), draws, used, max(1, int(_SLICE_WORK / work)))
+                    here = run.top if run.state[_IDLE] >= 0 else run.pi  # the first descent goes down all the way
+                    if (value := problem.value(here)) < best.value:
+                        best = Found(here.astype(np.intp), value, done + used)
+                    if progress:
+                        progress(Found(best.order, best.value, done + used))
                 done += used
-                if (value := problem.value(run.top)) < best.value:
-                    best = Found(run.top.astype(np.intp), value, done)
-                if progress:
-                    progress(Found(best.order, best.value, done))
             episode += 1
     except KeyboardInterrupt:
-        interrupted = True
-    return Found(best.order, best.value, done, interrupted)
+        stopped = True
+    return Found(best.order, best.value, done, stopped or interrupt_requested())
 
 
 class _Tasks(NamedTuple):
@@ -110,12 +115,23 @@ class _Tasks(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """One episode, from a random order until it is stale; updated in place."""
+    """One episode, from its first order until it is stale; updated in place, so that it can be left and continued."""
 
     pi: NDArray[np.int64]  # (T,) where the search is
     top: NDArray[np.int64]  # (T,) the best order of the episode
+    saved: NDArray[np.int64]  # (T,) where the round began
+    awake: NDArray[np.bool_]  # (T,) tasks to be tried
     score: Floats  # (3,) V of pi and of top, without the constant, and how much worse a round typically ends
-    idle: NDArray[np.int64]  # (1,) rounds since top improved; -1 before the first descent
+    state: NDArray[np.int64]  # (3,) see _IDLE, _PLACE, _ASLEEP
+    left: Floats  # (T, D) the fields l
+    right: Floats  # (T, D) the fields r
+
+    @classmethod
+    def start(cls, pi: NDArray[np.int64], shape: tuple[int, ...]) -> "_Run":
+        """Return a run from an order, with all tasks awake."""
+        pi, T = pi.astype(np.int64), len(pi)
+        fields = np.zeros(shape), np.zeros(shape)
+        return cls(pi, pi.copy(), pi.copy(), np.ones(T, np.bool_), np.zeros(3), np.full(3, -1), *fields)
 
 
 def _embed(problem: Assignment) -> _Tasks:
@@ -140,40 +156,46 @@ def _embed(problem: Assignment) -> _Tasks:
 
 
 @compiled
-def _rounds(tasks, run, draws):
-    """Shake and descend once per row of `draws` (rounds, 4); return the rounds used and whether the run is stale."""
-    pi, top, score, idle = run
-    T, shape, enough, window = len(pi), tasks[1].shape, tasks[7], tasks[8]
-    fields = np.zeros(shape), np.zeros(shape)
-    saved, awake = np.empty(T, np.int64), np.zeros(T, np.bool_)
-    if idle[0] < 0:
-        awake[:] = True
-        _descend(tasks, pi, fields, awake)
+def _rounds(tasks, run, draws, i, budget):
+    """Shake and descend once per row of `draws` (rounds, 4) from row i on, until the budget of moves is used up.
+
+    Return the rows used so far and whether the run is stale. A round cut short goes on at the next call.
+    """
+    pi, top, saved, awake, score, state, left, right = run
+    T, fields, enough, window = len(pi), (left, right), tasks[7], tasks[8]
+    if state[_IDLE] < 0:
+        budget = _descend(tasks, pi, fields, awake, state, budget)
+        if state[_PLACE] >= 0:
+            return i, False
         score[:2] = _value(tasks, pi, fields)
         top[:] = pi
-        idle[0] = 0
-    for i in range(len(draws)):
-        saved[:] = pi
-        _shake(pi, awake, draws[i], window)
-        _descend(tasks, pi, fields, awake)
+        state[_IDLE] = 0
+    while i < len(draws) and budget > 0:
+        if state[_PLACE] < 0:
+            saved[:] = pi
+            _shake(pi, awake, draws[i], window)
+        budget = _descend(tasks, pi, fields, awake, state, budget)
+        if state[_PLACE] >= 0:
+            return i, False
+        i += 1
         new = _value(tasks, pi, fields)
-        idle[0] += 1
+        state[_IDLE] += 1
         if new < score[1] - enough:
-            score[:2], idle[0] = new, 0
+            score[:2], state[_IDLE] = new, 0
             top[:] = pi
             continue
         if new > score[0] + enough:
             score[2] += 0.05 * (new - score[0] - score[2])
-        if new < score[0] - _HEAT * score[2] * np.log(1 - draws[i, 3]):
+        if new < score[0] - _HEAT * score[2] * np.log(1 - draws[i - 1, 3]):
             score[0] = new
         else:
             pi[:] = saved
-        if idle[0] % (5 * T) == 0:
+        if state[_IDLE] % (5 * T) == 0:
             pi[:] = top
             score[0] = score[1]
-        if idle[0] > 100 + 20 * T:
-            return i + 1, True
-    return len(draws), False
+        if state[_IDLE] > 100 + 20 * T:
+            return i, True
+    return i, False
 
 
 @compiled
@@ -204,24 +226,30 @@ def _wake(pi, awake, p, window):
 
 
 @compiled
-def _descend(tasks, pi, fields, awake):
-    """Let each waking task make its best move, until all sleep."""
+def _descend(tasks, pi, fields, awake, state, budget):
+    """Let each waking task make its best move, until all sleep or the budget is used up; return what is left of it."""
     T, enough, window = len(pi), tasks[7], tasks[8]
-    _update(tasks, pi, fields, 0, T - 1)
-    p, asleep = 0, 0
-    while asleep < T:
+    if state[_PLACE] < 0:
+        _update(tasks, pi, fields, 0, T - 1)
+        state[_PLACE], state[_ASLEEP] = 0, 0
+        budget -= 1
+    p, asleep = state[_PLACE], state[_ASLEEP]
+    while asleep < T and budget > 0:
         p = p + 1 if p + 1 < T else 0
         if not awake[pi[p]]:
             asleep += 1
             continue
         awake[pi[p]] = False
         asleep = 0
+        budget -= 1
         delta, q, carry = _best_move(tasks, pi, fields, p)
         if delta < -enough:
             _move(pi, p, q, carry)
             _update(tasks, pi, fields, min(p, q), max(p, q))
             _wake(pi, awake, p, window)
             _wake(pi, awake, q, window)
+    state[_PLACE], state[_ASLEEP] = -1 if asleep == T else p, asleep
+    return budget
 
 
 @compiled

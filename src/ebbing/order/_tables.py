@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from ebbing._tables import Table, escape_control
 from ebbing.order.objective import Objective
 from ebbing.problem import Problem
 from ebbing.theory._description import describe, describe_model
+
+_SHOWN = 8  # tasks of an order in one line
 
 COLUMNS = {"forgetting": "forgetting F", "generalization": "generalization error G"}
 
@@ -24,6 +26,15 @@ def join_names(names: Iterable[str]) -> str:
     'digits > letters'
     """
     return " > ".join(map(escape_control, names))
+
+
+def short_order(names: Sequence[str]) -> str:
+    """Return names of tasks in the order of learning, the first ones and the last one if there are many.
+
+    >>> short_order("ABCDEFGHIJKL")
+    'A > B > C > D > E > F > G > ... > L'
+    """
+    return join_names(names if len(names) <= _SHOWN else [*names[: _SHOWN - 1], "...", names[-1]])
 
 
 def describe_objective(objective: Objective) -> str:

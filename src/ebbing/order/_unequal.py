@@ -28,8 +28,10 @@ import numpy.typing as npt
 
 from ebbing._validate import Array
 from ebbing.order._branch_and_bound import Proof
+from ebbing.order._clock import SOON, Clock, interrupt_requested
 from ebbing.order._compilation import COMPILED, SLOWDOWN
 from ebbing.order._local_search import Found
+from ebbing.order._quick_bound import eigh_seconds
 from ebbing.order._unequal_kernels import anneal, depth_first, descend, learn_rest
 from ebbing.problem import Problem
 from ebbing.theory._rates import Rates
@@ -37,6 +39,9 @@ from ebbing.theory._rates import Rates
 _NODES = 500_000 // SLOWDOWN  # prefixes between two looks at the clock
 _TOLERANCE = 1e-12  # of the scale of V
 _MOVES = 200  # per task, in one cooling
+_SAMPLED = 32  # random orders, whose spread is the first temperature
+_LUKEWARM = 1e-2  # of the first temperature
+_SLICE_WORK = 2e8 / SLOWDOWN  # multiplications between two looks at the clock, about
 _DESCEND_UP_TO = 120 if COMPILED else 30  # tasks: beyond, trying every move takes too long
 
 Order = npt.NDArray[np.intp]
@@ -77,17 +82,10 @@ class Recursion:
 
     def value(self, order: npt.ArrayLike) -> float:
         """Compute V(order)."""
-        return float(self._last(order) @ (self.a, -self.b))
-
-    def mean_error(self, order: npt.ArrayLike) -> float:
-        """Compute G_T of an order."""
-        return float(self._last(order)[0])
-
-    def _last(self, order: npt.ArrayLike) -> Array:
         rows, learned = np.empty((self.T + 1, self.T)), np.zeros(self.T + 1)
         rows[0] = self.start
         learn_rest(*self.arrays, np.asarray(order, dtype=np.int64), rows, learned, 0)
-        return np.array([rows[-1].mean(), learned[-1]])
+        return float(np.array([rows[-1].mean(), learned[-1]]) @ (self.a, -self.b))
 
     @property
     def arrays(self) -> tuple[Array, Array, Array, Array]:
@@ -106,8 +104,8 @@ def generalization_order(problem: Recursion) -> Order:
     return np.argsort(-(problem.gaps.mean(axis=1) + problem.noise_floor), kind="stable")
 
 
-def lower_bound(problem: Recursion) -> float:
-    """Return a lower bound of V over all orders (a, b >= 0).
+def lower_bound(problem: Recursion, seconds: float = inf) -> float:
+    """Return a lower bound of V over all orders (a, b >= 0), a weaker one if the time does not suffice.
 
     >>> tasks = Problem.from_vectors([[1.0, 0], [0, 1], [1, 1]], n=[5, 10, 20], p=40, sigma=0.1)
     >>> problem = Recursion.of(tasks, a=1.5, b=0.5)
@@ -116,6 +114,7 @@ def lower_bound(problem: Recursion) -> float:
     """
     from scipy.optimize import linear_sum_assignment
 
+    clock = Clock(seconds)
     v = problem.gaps + problem.noise_floor[:, None]  # (T, T) v[k, t]
     np.fill_diagonal(v, -inf)
     ordered = np.sort(np.vstack([v, problem.start]), axis=0)  # (T+1, T)
@@ -125,9 +124,14 @@ def lower_bound(problem: Recursion) -> float:
     just_learned = (
         problem.retained * np.vstack([after, problem.start]) + problem.noise
     )  # (T+1, T); last row: t comes first
-    chosen = linear_sum_assignment(just_learned, maximize=True)
-    least = problem.mean_error(generalization_order(problem))
-    return float(problem.a * least - problem.b * just_learned[chosen].sum() - problem.tolerance)
+    if eigh_seconds(problem.T) > clock.left + SOON:  # an assignment takes about as long, or a few times longer
+        most = just_learned.max(axis=0).sum()
+    else:
+        most = just_learned[linear_sum_assignment(just_learned, maximize=True)].sum()
+    least = problem.start.mean()
+    for t in generalization_order(problem):
+        least = problem.retained[t] * least + problem.replaced[t] * problem.gaps[t].mean() + problem.noise[t]
+    return float(problem.a * least - problem.b * most - problem.tolerance)
 
 
 def prove(
@@ -143,8 +147,7 @@ def prove(
     >>> prove(Recursion.of(tasks, a=1.5, b=0.5), incumbent=[0, 1, 2]).proved
     True
     """
-    deadline = time.monotonic() + seconds
-    T, tolerance = problem.T, problem.tolerance
+    clock, T, tolerance = Clock(seconds), problem.T, problem.tolerance
     best = np.array(incumbent, dtype=np.int64)
     score = np.array([problem.value(best), 0.0])
     rows, learned, bounds = np.empty((T + 1, T)), np.zeros(T + 1), np.full(T + 1, -inf)
@@ -155,7 +158,7 @@ def prove(
     by_error, twins = generalization_order(problem).astype(np.int64), _twins(problem)
     bound, interrupted = bounds[0], False
     try:
-        while depth >= 0 and score[0] - tolerance > bounds[0] and time.monotonic() < deadline:
+        while depth >= 0 and score[0] - tolerance > bounds[0] and not clock.late:
             depth, nodes = depth_first(
                 *problem.arrays, problem.noise_floor, problem.a, problem.b, by_error, twins, *state, best, score, depth,
                 tolerance, _NODES,
@@ -170,7 +173,7 @@ def prove(
     proved = depth < 0 or score[0] - tolerance <= bounds[0]
     value = float(score[0])
     lower = value if proved else float(min(bound, value))
-    return Proof(best.astype(np.intp), value, lower, proved, tolerance, kept, interrupted)
+    return Proof(best.astype(np.intp), value, lower, proved, tolerance, kept, interrupted or interrupt_requested())
 
 
 def search(
@@ -179,9 +182,12 @@ def search(
     seed: int = 0,
     rounds: int = 10,
     seconds: float = inf,
+    start: npt.ArrayLike | None = None,
     progress: Callable[[Found], None] | None = None,
 ) -> Found:
     """Simulated annealing over swaps and insertions, `rounds` coolings; then every single move until none helps.
+
+    The result is not worse than `start`, by default the order of least generalization error.
 
     Ctrl-C ends the search with the best order so far.
 
@@ -189,39 +195,49 @@ def search(
     >>> search(Recursion.of(tasks, a=1.5, b=0.5)).order.tolist()
     [2, 1, 0]
     """
-    deadline = time.monotonic() + seconds
-    T = problem.T
+    clock, T = Clock(seconds), problem.T
     rows, learned = np.empty((T + 1, T)), np.zeros(T + 1)
     rows[0] = problem.start
-    best = Found(generalization_order(problem), problem.value(generalization_order(problem)), 0)
-    if T == 1:
-        return best
-    sampled = [problem.value(np.random.default_rng([seed, k]).permutation(T)) for k in range(32)]
+    first = generalization_order(problem) if start is None else np.array(start, dtype=np.intp)
+    best = Found(first, problem.value(first), 0)
+    if T == 1 or clock.late:
+        return replace(best, interrupted=interrupt_requested())
+    began = time.monotonic()
+    sampled = [problem.value(np.random.default_rng([seed, k]).permutation(T)) for k in range(_SAMPLED)]
     hot = float(np.std(sampled)) + problem.tolerance
-    moves = max(1000, _MOVES * T)
+    moves, warm = max(1000, _MOVES * T), 1.0
+    fitting = _SAMPLED * clock.left / max(time.monotonic() - began, 1e-9)  # a move takes about as long as a value
+    if fitting < moves:  # no time for one cooling: short ones, from the best order and not so hot
+        moves, warm = max(1, int(fitting)), _LUKEWARM
+    stopped = False
     try:
         for done in range(1, rounds + 1):
             random = np.random.default_rng([seed, 0, done])
-            order = best.order.astype(np.int64) if done % 2 == 0 else random.permutation(T).astype(np.int64)
-            cooling = hot * np.geomspace(1.0, 1e-5, moves)
-            chunk = max(1, round(2e8 / SLOWDOWN / T**2))
-            for first in range(0, moves, chunk):
-                draws = random.random((min(chunk, moves - first), 4))
-                temperatures = cooling[first : first + chunk]
+            from_best = done % 2 == 0 or warm < 1
+            order = best.order.astype(np.int64) if from_best else random.permutation(T).astype(np.int64)
+            cooling = hot * np.geomspace(warm, 1e-5, moves)
+            chunk = max(1, round(_SLICE_WORK / T**2))
+            for first_move in range(0, moves, chunk):
+                draws = random.random((min(chunk, moves - first_move), 4))
+                temperatures = cooling[first_move : first_move + chunk]
                 anneal(*problem.arrays, problem.a, problem.b, order, rows, learned, draws, temperatures)
-                if time.monotonic() > deadline:
+                if clock.late:
                     break
-            if T <= _DESCEND_UP_TO:
-                descend(*problem.arrays, problem.a, problem.b, order, rows, learned, problem.tolerance)
+            state = np.zeros(2, dtype=np.int64)
+            ended = T > _DESCEND_UP_TO
+            while not (ended or clock.late):
+                ended = descend(
+                    *problem.arrays, problem.a, problem.b, order, rows, learned, problem.tolerance, state, chunk
+                )
             value = problem.value(order)
             best = Found(order.astype(np.intp), value, done) if value < best.value else best
             if progress:
                 progress(Found(best.order, best.value, done))
-            if time.monotonic() > deadline:
+            if clock.late:
                 break
     except KeyboardInterrupt:
-        return replace(best, interrupted=True)
-    return best
+        stopped = True
+    return replace(best, interrupted=stopped or interrupt_requested())
 
 
 def _twins(problem: Recursion) -> npt.NDArray[np.int64]:

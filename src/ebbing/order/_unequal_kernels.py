@@ -68,27 +68,32 @@ def anneal(retained, replaced, noise, gaps, a, b, order, rows, learned, draws, t
 
 
 @compiled
-def descend(retained, replaced, noise, gaps, a, b, order, rows, learned, tolerance):
-    """Try every move until none lowers V."""
+def descend(retained, replaced, noise, gaps, a, b, order, rows, learned, tolerance, state, budget):
+    """Try every move until none lowers V, at most `budget` moves at a time; return whether it has ended.
+
+    state (2,): the number of the next move, and whether one of those before it helped.
+    """
     T = len(order)
     learn_rest(retained, replaced, noise, gaps, order, rows, learned, 0)
     value = _v(a, b, rows, learned)
-    improved = True
-    while improved:
-        improved = False
-        for p in range(T):
-            for q in range(T):
-                for swap in (True, False):
-                    if p == q or (swap and q < p):
-                        continue
-                    _move(order, p, q, swap)
-                    learn_rest(retained, replaced, noise, gaps, order, rows, learned, min(p, q))
-                    new = _v(a, b, rows, learned)
-                    if new < value - tolerance:
-                        value, improved = new, True
-                    else:
-                        _move(order, q, p, swap)
-                        learn_rest(retained, replaced, noise, gaps, order, rows, learned, min(p, q))
+    for _ in range(budget):
+        if state[0] == 2 * T * T:
+            if state[1] == 0:
+                return True
+            state[:] = 0
+        p, q, swap = state[0] // (2 * T), state[0] // 2 % T, state[0] % 2 == 0
+        state[0] += 1
+        if p == q or (swap and q < p):
+            continue
+        _move(order, p, q, swap)
+        learn_rest(retained, replaced, noise, gaps, order, rows, learned, min(p, q))
+        new = _v(a, b, rows, learned)
+        if new < value - tolerance:
+            value, state[1] = new, 1
+        else:
+            _move(order, q, p, swap)
+            learn_rest(retained, replaced, noise, gaps, order, rows, learned, min(p, q))
+    return False
 
 
 @compiled

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import frexp, isfinite, ldexp
 
 import numpy as np
 import numpy.typing as npt
@@ -20,9 +21,8 @@ import numpy.typing as npt
 from ebbing._validate import check_number
 from ebbing.order._assignment import Assignment
 from ebbing.problem import Problem, check_problem
-from ebbing.theory import expect
-from ebbing.theory._rates import Rates
-from ebbing.theory.expectation import check_two_tasks, finite_rates
+from ebbing.theory._rates import Rates, check_two_tasks, finite_rates
+from ebbing.theory._recursion import ExpectedErrors
 
 Objective = str | float | Mapping[str, float]
 """'forgetting', 'generalization', or weights: {'forgetting': 0.7, 'generalization': 0.3}."""
@@ -66,7 +66,9 @@ class Criterion:
         """
         check_problem(problem)
         known = ("forgetting", "generalization")
-        if isinstance(objective, int | float) and 0 <= objective <= 1:
+        if isinstance(objective, np.number):
+            objective = float(objective)
+        if isinstance(objective, int | float) and not isinstance(objective, bool) and 0 <= objective <= 1:
             objective = {"forgetting": float(objective), "generalization": 1.0 - float(objective)}
         weights = {objective: 1.0} if isinstance(objective, str) else objective
         weights = dict(weights) if isinstance(weights, Mapping) else {}
@@ -84,16 +86,58 @@ class Criterion:
         return cls(problem, f, g, objective)
 
     def value(self, order: npt.ArrayLike) -> float:
-        """Compute V(order) = f E F_T + g E G_T by `expect`.
+        """Compute V(order) = f E F_T + g E G_T to the last digit as `expect` does, without keeping every error.
 
         Args:
             order: Indices of the tasks from 0, in the order of learning (T,).
 
         Returns:
             The value of the objective.
+
+        Raises:
+            ValueError: If it overflows.
         """
-        e = expect(self.problem.reordered(np.asarray(order)))
-        return self.forgetting * (e.forgetting if self.forgetting else 0.0) + self.generalization * e.generalization
+        problem = self.problem.reordered(np.asarray(order))
+        mean = ExpectedErrors(problem.gaps, Rates.of(problem))
+        for _ in range(problem.T):
+            mean.learn_next()
+        forgetting = float(mean.forgetting(problem.start)[:-1].mean()) if self.forgetting else 0.0
+        value = self.forgetting * forgetting + self.generalization * float(mean.errors(problem.start).mean())
+        if not isfinite(value):
+            raise ValueError(
+                f"objective={self.objective!r}: its value, {value:g}, is beyond the largest number; use larger units "
+                "for the tasks, or smaller weights"
+            )
+        return value
+
+    def scaled(self) -> tuple[Criterion, float]:
+        """Return the same objective in units that keep the search away from underflow and overflow.
+
+        The largest error and the larger weight become about one. The units are powers of two, so no digit changes. With
+        equal n and sigma, noise is the same in every order and is left out.
+
+        Returns:
+            The scaled objective, and the factor that leads back: V = factor * V_scaled, up to a constant.
+
+        Example:
+            >>> criterion = Criterion.of(Problem.orthogonal(T=3, n=50, p=100, norm=2.0**-300), "forgetting")
+            >>> small, factor = criterion.scaled()
+            >>> float(small.problem.start[0]), small.value([0, 1, 2]) * factor == criterion.value([0, 1, 2])
+            (0.25, True)
+        """
+        problem, noise_floor = self.problem, Rates.of(self.problem).noise_floor
+        largest = max(problem.gaps.max(), problem.start.max(), 0.0 if problem.uniform else noise_floor.max())
+        half = frexp(largest)[1] // 2  # sigma is scaled by 2^half, squares by 4^half
+        noise = 0.0 if problem.uniform else 1.0
+        scaled = problem._copy(
+            gram=np.ldexp(problem.gram, -2 * half),
+            gaps=np.ldexp(problem.gaps, -2 * half),
+            sigma=noise * np.ldexp(problem.sigma, -half),
+            unmodeled=noise * np.ldexp(problem.unmodeled, -2 * half),
+        )
+        weight = frexp(max(self.forgetting, self.generalization))[1] - 1
+        f, g = ldexp(self.forgetting, -weight), ldexp(self.generalization, -weight)
+        return Criterion(scaled, f, g, self.objective), ldexp(1.0, 2 * half + weight)
 
     @property
     def coefficients(self) -> tuple[float, float]:
@@ -126,14 +170,15 @@ class Criterion:
         linear = (a / T) * problem.gaps.sum(axis=1)[:, None] * late - b * problem.start[:, None] * power[place]
         kernel = b * replaced * power[:T]
         kernel[0] = 0.0
-        G_noise, D_noise = self._noise(rates)
-        constant = a * (float(power[T] * problem.start.mean()) + G_noise) - b * D_noise
-        return Assignment(linear, kernel, problem.gaps), constant
+        return Assignment(linear, kernel, problem.gaps), a * float(power[T] * problem.start.mean()) + self.noise_share
 
-    def _noise(self, rates: Rates) -> tuple[float, float]:
-        """Return the share of noise in G_T and in sum_t D_t, which is the same for every order."""
-        noise, total = 0.0, 0.0
+    @property
+    def noise_share(self) -> float:
+        """The part of V that noise causes, the same for every order if n and sigma are equal."""
+        rates = Rates.of(self.problem)
+        noise, total = 0.0, 0.0  # in G_T and in sum_t D_t
         for retained, q in zip(rates.retained.tolist(), rates.noise_error.tolist(), strict=True):
             noise = retained * noise + q
             total += noise
-        return noise, total
+        a, b = self.coefficients
+        return a * noise - b * total

@@ -13,8 +13,10 @@ import numpy.typing as npt
 
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing.order import _branch_and_bound, _unequal
-from ebbing.order._search_space import PROVABLE_STATES, nearest_equivalent, provable, states
-from ebbing.order._tables import describe_objective, join_names, problem_table
+from ebbing.order._compilation import COMPILED
+from ebbing.order._known_orders import KnownOrders
+from ebbing.order._search_space import nearest_equivalent, provable
+from ebbing.order._tables import describe_objective, join_names, problem_table, short_order
 from ebbing.order.objective import Criterion, Objective
 from ebbing.problem import Problem
 from ebbing.theory import expect
@@ -25,7 +27,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
-@dataclass(frozen=True, eq=False)
+_TIES_SECONDS = 1.0 if COMPILED else 5.0
+_SMALLEST = 5e-324  # the distance of the smallest numbers
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Plan(Tabular):
     """An order of the tasks with its certificate.
 
@@ -65,10 +71,10 @@ class Plan(Tabular):
         criterion = Criterion.of(self.problem, self.objective)
         if not criterion.forgetting:
             return _ties_of_sorting(criterion)
-        if not self.problem.uniform or states(self.problem) > PROVABLE_STATES:
+        if not (self.problem.uniform and provable(self.problem)):
             return None
-        assignment, constant = criterion.assignment()
-        found = _branch_and_bound.ties(assignment, self.value - constant, seconds=5.0)
+        assignment, _ = criterion.scaled()[0].assignment()
+        found = _branch_and_bound.ties(assignment, assignment.value(self.order), seconds=_TIES_SECONDS)
         return found.count if found.complete else None
 
     @property
@@ -124,6 +130,15 @@ class Plan(Tabular):
 
         return plot_task_distances(self.reordered, ax=ax)
 
+    def __repr__(self) -> str:
+        bound = "proved" if self.proved else f"lower_bound={format_number(self.lower_bound)}"
+        kind = "worst, " if self.worst else ""
+        objective = self.objective if isinstance(self.objective, str) else dict(self.objective)  # type: ignore[arg-type]
+        return (
+            f"Plan({kind}T={self.problem.T}, objective={objective!r}, value={format_number(self.value)}, {bound}, "
+            f"order={short_order(self.names)!r})"
+        )
+
     def _tables(self) -> Sequence[Table]:
         e = expect(self.reordered)
         notes = learning_notes(self.reordered, e.errors, e.forgetting if self.problem.T > 1 else None)
@@ -132,7 +147,7 @@ class Plan(Tabular):
 
 
 def certified(
-    criterion: Criterion,
+    known: KnownOrders,
     order: npt.ArrayLike,
     bound: float | None,
     tolerance: float,
@@ -141,10 +156,10 @@ def certified(
     worst: bool = False,
     interrupted: bool = False,
 ) -> Plan:
-    """Return the plan with its value computed by `expect`, independently of the search.
+    """Return the plan of an order, or of a known order that is better; its value does not come from the search.
 
     Args:
-        criterion: What is minimized.
+        known: What is minimized, and the orders that the plan must not be worse than.
         order: The order found (T,).
         bound: A lower bound on every order (an upper bound if `worst`); None if the order is proved.
         tolerance: Differences below it count as ties.
@@ -155,10 +170,15 @@ def certified(
     Returns:
         The plan; of equivalent orders the one nearest to the order given.
     """
-    index = nearest_equivalent(criterion.problem, np.asarray(order))
-    value = criterion.value(index)
-    lower_bound = value if bound is None else bound
-    proved, objective = bound is None, criterion.objective
+    criterion = known.criterion
+    index, value, label = known.at_least(nearest_equivalent(criterion.problem, np.asarray(order)), worst)
+    tolerance = max(tolerance, 4 * criterion.problem.T * _SMALLEST)
+    gap = 0.0 if bound is None else bound - value if worst else value - bound
+    proved = gap <= tolerance
+    lower_bound = value if proved or bound is None else bound
+    if label and not proved:
+        method = f"{method}; nothing better found than the order {label}"
+    objective = criterion.objective
     return Plan(criterion.problem, index, value, lower_bound, proved, tolerance, method, objective, worst, interrupted)
 
 

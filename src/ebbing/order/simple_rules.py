@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ebbing._validate import Array
-from ebbing.problem import Problem
+from ebbing._validate import Array, check_seed
+from ebbing.problem import Problem, check_problem
 from ebbing.theory._rates import Rates
 
 if TYPE_CHECKING:
@@ -98,7 +98,15 @@ def farthest_order(problem: Problem) -> Order:
         >>> farthest_order(Problem.from_vectors([[0], [1], [3], [7]], n=50, p=100)).tolist()
         [3, 0, 1, 2]
     """
-    return _one_by_one(problem, _dissimilarity(problem), lambda learned: problem.gaps[learned].sum(axis=0))
+    check_problem(problem)
+    distance = np.zeros(problem.T)  # from all tasks learned so far
+
+    def score(learned: list[int]) -> Array:
+        nonlocal distance
+        distance = distance + problem.gaps[learned[-1]]
+        return distance
+
+    return _one_by_one(problem, _dissimilarity(problem), score)
 
 
 def largest_error_order(problem: Problem) -> Order:
@@ -119,15 +127,16 @@ def largest_error_order(problem: Problem) -> Order:
         >>> largest_error_order(Problem.categories("AABBB", n=50, p=100)).tolist()
         [0, 2, 1, 3, 4]
     """
-    rates, error = Rates.of(problem), problem.start
-    errors: list[Array] = []  # after each task, on all tasks
+    check_problem(problem)
+    rates, errors = Rates.of(problem), problem.start
 
     def score(learned: list[int]) -> Array:
-        t, before = learned[-1], errors[-1] if errors else error
-        errors.append(rates.retained[t] * before + rates.replaced[t] * problem.gaps[t])  # Lemma 2 without noise
-        return errors[-1]
+        nonlocal errors
+        t = learned[-1]
+        errors = rates.retained[t] * errors + rates.replaced[t] * problem.gaps[t]  # Lemma 2 without noise
+        return errors
 
-    return _one_by_one(problem, error, score)
+    return _one_by_one(problem, errors, score)
 
 
 def periphery_to_core_order(problem: Problem) -> Order:
@@ -215,16 +224,21 @@ def alternating_order(problem: Problem) -> Order:
         >>> tasks.reordered(alternating_order(tasks)).names
         ('C1', 'B1', 'A1', 'C2', 'B2', 'C3')
     """
-    gaps, dissimilarity = problem.gaps, _dissimilarity(problem)
+    dissimilarity, gaps = _dissimilarity(problem), problem.gaps
     widest = np.unravel_index(_largest(gaps.reshape(-1)), gaps.shape)
     seeds = list(dict.fromkeys(int(i) for i in widest))
-    while (to_seeds := gaps[seeds].min(axis=0)).max() > _NEW_CLUSTER * gaps.max():
+    to_seeds, far = gaps[seeds].min(axis=0), _NEW_CLUSTER * gaps.max()  # (T,)
+    while to_seeds.max() > far:
         seeds.append(_largest(to_seeds))
+        to_seeds = np.minimum(to_seeds, gaps[seeds[-1]])
     member = _rounded(gaps[seeds]).argmin(axis=0)  # (T,) the seed's number
     outer_first = np.argsort(-dissimilarity, kind="stable")
-    clusters = [outer_first[member[outer_first] == k].tolist() for k in range(len(seeds))]
+    clusters: list[list[int]] = [[] for _ in seeds]
+    for task in outer_first.tolist():
+        clusters[member[task]].append(task)
     clusters.sort(key=lambda tasks: (-len(tasks), -dissimilarity[tasks[0]], tasks[0]))
-    return np.array([tasks[lap] for lap in range(problem.T) for tasks in clusters if lap < len(tasks)], dtype=np.intp)
+    laps = range(len(clusters[0]))
+    return np.array([tasks[lap] for lap in laps for tasks in clusters if lap < len(tasks)], dtype=np.intp)
 
 
 def random_order(problem: Problem, seed: int = 0) -> Order:
@@ -241,7 +255,8 @@ def random_order(problem: Problem, seed: int = 0) -> Order:
         >>> sorted(random_order(Problem.orthogonal(T=4, n=50, p=100), seed=3).tolist())
         [0, 1, 2, 3]
     """
-    return np.random.default_rng(seed).permutation(problem.T)
+    check_problem(problem)
+    return np.random.default_rng(check_seed(seed)).permutation(problem.T)
 
 
 def mean_over_orders(assignment: Assignment) -> float:
@@ -279,15 +294,19 @@ RULES: dict[str, Rule] = {
 }
 """The rules by the names that tables and records use."""
 
+CHEAP_RULES = {name: rule for name, rule in RULES.items() if name != "longest_path"}
+"""The rules that do not search: milliseconds, and a few tenths of a second for a thousand tasks."""
+
 
 def _dissimilarity(problem: Problem) -> Array:
     """Return sum_k d_ik of each task, rounded so that equal sums are equal (T,)."""
+    check_problem(problem)
     return _rounded(problem.gaps.sum(axis=1))
 
 
 def _rounded(scores: Array) -> Array:
     """Return the scores relative to the largest, without their last digits."""
-    return np.round(scores / max(float(np.abs(scores).max()), np.finfo(float).tiny), _DECIMALS)
+    return np.round(scores / (float(np.abs(scores).max()) or 1.0), _DECIMALS)  # also of denormal scores
 
 
 def _largest(scores: Array) -> int:
@@ -298,8 +317,10 @@ def _largest(scores: Array) -> int:
 def _one_by_one(problem: Problem, first: Array, score: Callable[[list[int]], Array]) -> Order:
     """Start with the task of largest `first`, then always take the remaining task of largest `score`."""
     learned: list[int] = []
-    left = list(range(problem.T))
-    while left:
+    left = np.arange(problem.T)
+    while len(left):
         scores = score(learned) if learned else first
-        learned.append(left.pop(_largest(scores[left])))
+        task = int(left[_largest(scores[left])])
+        learned.append(task)
+        left = left[left != task]
     return np.array(learned, dtype=np.intp)

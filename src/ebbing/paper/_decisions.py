@@ -51,7 +51,7 @@ class Decision:
         Example:
             >>> one, _ = decide([PairedDifferences((0.1, 0.3, 0.2)), PairedDifferences((0.1, 0.2, 0.1))])
             >>> one.to_text()
-            '+0.20 ± 0.06 [-0.05, +0.45] (p = 0.074, positive in 3 of 3 seeds); p = 0.15 among 2 comparisons'
+            '+0.20 ± 0.06 [-0.05, +0.45] (p = 0.074, positive in 3 of 3 seeds); p = 0.11 among 2 comparisons'
         """
         text = self.differences.to_text(decimals)
         if self.differences.interval is None or self.comparisons == 1:
@@ -109,7 +109,7 @@ def detectable_effect(deviation: float, seeds: int, *, comparisons: int = 1, pow
 
     Example:
         >>> round(detectable_effect(1.0, seeds=12), 2), round(detectable_effect(1.0, seeds=12, comparisons=11), 2)
-        (0.89, 1.31)
+        (0.89, 1.3)
     """
     from scipy import stats
     from scipy.optimize import brentq
@@ -139,7 +139,7 @@ def describe_power(claim: PairedDifferences, planned: int, comparisons: int, dec
 
     Example:
         >>> describe_power(PairedDifferences((0.1, 0.3, 0.2)), planned=10, comparisons=2)
-        '10 seeds detect 0.12 with 80% power'
+        '10 seeds detect 0.11 with 80% power'
     """
     if claim.interval is None:
         return ""

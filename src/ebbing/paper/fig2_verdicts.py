@@ -48,7 +48,14 @@ def verdicts(result: Result) -> list[Verdict]:
 
 @dataclass(frozen=True)
 class _Claim:
-    """A claim with what the seeds say about it."""
+    """A claim with what the seeds say about it.
+
+    Attributes:
+        claim: The claim, as in `Verdict`.
+        source: Where it stands.
+        what: What the differences are, in words.
+        differences: One for each seed, positive where the claim is right.
+    """
 
     claim: str
     source: str

@@ -17,7 +17,7 @@ import numpy as np
 
 from ebbing import metrics
 from ebbing._validate import Array, check_count
-from ebbing.learn import Experiment
+from ebbing.learn import MLP, Experiment
 from ebbing.learn.presets import AnyStream, MethodName, preset
 from ebbing.paper._output import provenance
 from ebbing.paper._statistics import PairedDifferences, standard_error
@@ -34,6 +34,7 @@ class MethodVariant:
         method: The name of the method, as in `ebbing.learn.preset`.
         as_published: Whether the method departs from its description like the authors' code.
         changes: The settings of the method that differ from the preset, by name.
+        width: The width of the network's hidden layers, as a multiple of the preset's.
         seeds: The number of seeds, if it is not that of the protocol.
     """
 
@@ -41,6 +42,7 @@ class MethodVariant:
     method: MethodName
     as_published: bool = False
     changes: Mapping[str, Any] = field(default_factory=dict)
+    width: float = 1.0
     seeds: int | None = None
 
 
@@ -111,7 +113,17 @@ class Protocol:
         method: Any = replace(made.method, **variant.changes)  # type: ignore[type-var]
         if not self.early_stopping:
             method = replace(method, schedule=replace(method.schedule, patience=None))
-        return replace(made, method=method)
+        return replace(made, method=method, architecture=_with_width(made.architecture, variant.width))
+
+
+def _with_width(architecture: Any, width: float) -> Any:
+    """Return an architecture of a preset with other widths of its hidden layers."""
+    if width == 1:
+        return architecture
+    if isinstance(architecture, MLP):
+        first, *hidden, last = architecture.widths
+        return replace(architecture, widths=(first, *(round(width * units) for units in hidden), last))
+    return replace(architecture, width=width)
 
 
 @dataclass(frozen=True)

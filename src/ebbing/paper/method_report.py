@@ -104,7 +104,14 @@ def verdicts(result: Result) -> list[Verdict]:
 
 @dataclass(frozen=True)
 class _Claim:
-    """A claim, its differences by seed, the number of seeds that are planned, and what to say first."""
+    """A claim with what the seeds say about it.
+
+    Attributes:
+        claim: The claim, as in `Verdict`.
+        differences: One for each seed, positive where the claim is right.
+        planned: The number of seeds that are planned.
+        words: What to say before the differences.
+    """
 
     claim: str
     differences: PairedDifferences
@@ -166,15 +173,16 @@ def _reached_gains(protocol: Protocol, comparisons: list[Comparison]) -> list[_C
     return found
 
 
-def save(result: Result, folder: Path) -> None:
+def save(result: Result, folder: Path, *, text: str | None = None) -> None:
     """Write the study's name with .md (tables), .csv (ACC and BWT by run) and .json (every accuracy matrix).
 
     Args:
         result: The runs of the study.
         folder: The folder of the files.
+        text: The content of the .md file, if it is not that of `markdown`.
     """
     file = result.study.name
-    write_atomic(folder / f"{file}.md", markdown(result))
+    write_atomic(folder / f"{file}.md", markdown(result) if text is None else text)
     rows = []
     matrices = []
     for protocol in result.study.protocols:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ebbing.learn import Experiment
-from ebbing.paper import ablations, fig2, sensitivity, table1
+from ebbing.paper import ablations, fig2, frontier, sensitivity, table1
 from ebbing.paper.method_comparison import Study
 
 
@@ -35,7 +35,7 @@ def planned_runs(target: str, seeds: int | None = None) -> list[PlannedRuns]:
     """Return the runs that a target plans at paper scale.
 
     Args:
-        target: One of "fig2", "sensitivity", "table1" and "ablations".
+        target: One of "fig2", "sensitivity", "table1", "ablations" and "frontier".
         seeds: The number of seeds; None for the numbers that the study plans.
 
     Returns:
@@ -87,4 +87,5 @@ _PLANS: dict[str, Callable[[int | None], list[PlannedRuns]]] = {
     "sensitivity": _sensitivity,
     "table1": _study(table1.TABLE1),
     "ablations": _study(ablations.ABLATIONS),
+    "frontier": _study(frontier.FRONTIER),
 }

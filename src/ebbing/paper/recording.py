@@ -77,7 +77,15 @@ def missing_seeds(runs: PlannedRuns, folder: Path) -> list[int]:
 
 @dataclass(frozen=True)
 class _Training:
-    """The training of runs that are not recorded yet."""
+    """The training of runs that are not recorded yet.
+
+    Attributes:
+        runs: The runs.
+        seeds: Those of their seeds that are not recorded.
+        folder: The folder of the reproduction.
+        store: Where trained networks are kept.
+        resources: Where to train.
+    """
 
     runs: PlannedRuns
     seeds: Sequence[int]
@@ -86,7 +94,11 @@ class _Training:
     resources: Resources
 
     def train_sequences(self, report: Callable[[float], None]) -> None:
-        """Train all sequences seed by seed, so that a seed is finished as early as possible."""
+        """Train all sequences seed by seed, so that a seed is finished as early as possible.
+
+        Args:
+            report: Called with the finished share.
+        """
         for k, seed in enumerate(self.seeds):
 
             def report_seed(share: float, k: int = k) -> None:
@@ -104,7 +116,11 @@ class _Training:
             self._record(seed, result, execution.seconds[seed], pending, len(nodes))
 
     def train_stream(self, report: Callable[[float, str], None]) -> None:
-        """Train the stream with all seeds side by side."""
+        """Train the stream with all seeds side by side.
+
+        Args:
+            report: Called with the finished share and a short message.
+        """
 
         def record(run: StreamRun) -> None:
             result = {"accuracies": run.accuracies.tolist(), "bytes_per_task": run.bytes_per_task}

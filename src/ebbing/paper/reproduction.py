@@ -23,6 +23,7 @@ from ebbing.paper._output import Verdict, verdict_markdown, write_json
 from ebbing.paper.records import Record, RecordError, read_records
 
 if TYPE_CHECKING:
+    from ebbing.paper.method_comparison import Result as ComparisonResult
     from ebbing.paper.method_comparison import Study
     from ebbing.paper.run_progress import RunProgress
     from ebbing.runs import Resources
@@ -150,9 +151,36 @@ def _ablations(folder: Path, progress: Progress, options: Options) -> list[Verdi
     return []  # ablations make no claims; the differences are in the table
 
 
-def _compare_methods(study: Study, folder: Path, progress: Progress, options: Options) -> list[Verdict]:
-    from ebbing.paper import method_comparison, method_report, recorded_results
+def _frontier(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
+    from ebbing.paper import frontier, frontier_report
+    from ebbing.plot.frontier import save_frontier
+
+    def report(result: ComparisonResult, folder: Path) -> list[Verdict]:
+        frontier_report.save(result, folder)
+        save_frontier(result, folder)
+        return frontier_report.verdicts(result)
+
+    study = frontier.FRONTIER if options.at_paper_scale else frontier.FRONTIER_QUICK
+    return _compare_methods(study, folder, progress, options, report)
+
+
+def _report_methods(result: ComparisonResult, folder: Path) -> list[Verdict]:
+    from ebbing.paper import method_report
     from ebbing.plot.method_comparison import save_method_comparison
+
+    method_report.save(result, folder)
+    save_method_comparison(result, folder)
+    return method_report.verdicts(result)
+
+
+def _compare_methods(
+    study: Study,
+    folder: Path,
+    progress: Progress,
+    options: Options,
+    report: Callable[[ComparisonResult, Path], list[Verdict]] = _report_methods,
+) -> list[Verdict]:
+    from ebbing.paper import method_comparison, recorded_results
     from ebbing.runs import Store
 
     if options.at_paper_scale:
@@ -160,9 +188,7 @@ def _compare_methods(study: Study, folder: Path, progress: Progress, options: Op
     else:
         study, store = study.with_seeds(options.seeds), Store(folder / "runs")
         result = method_comparison.run(study, store, progress=progress, resources=options.resources)
-    method_report.save(result, folder)
-    save_method_comparison(result, folder)
-    return method_report.verdicts(result)
+    return report(result, folder)
 
 
 def _records(target: str, folder: Path, progress: Progress, options: Options) -> list[Record]:
@@ -189,16 +215,17 @@ TARGETS: dict[str, Callable[[Path, Progress, Options], list[Verdict]]] = {
     "table1": _table1,
     "sensitivity": _sensitivity,
     "ablations": _ablations,
+    "frontier": _frontier,
 }
 """The function behind each target: it writes files into a folder, reports progress and returns verdicts."""
 
-NETWORKS = {"fig2", "table1", "ablations"}
+NETWORKS = {"fig2", "table1", "ablations", "frontier"}
 """The targets that train networks, on a small scale unless `Options.scale` is "paper"."""
 
-RECORDED = ("fig2", "table1", "sensitivity", "ablations")
+RECORDED = ("fig2", "table1", "sensitivity", "ablations", "frontier")
 """The targets that can be made from records."""
 
-ON_REQUEST = ("sensitivity", "ablations")
+ON_REQUEST = ("sensitivity", "ablations", "frontier")
 """The targets that run only when named: they take long, and the paper does not have them."""
 
 

@@ -10,7 +10,9 @@ module                                      what it draws
 `samples`                                   histograms of simulated forgetting and generalization error
 `metrics`                                   the metrics of a measured matrix
 `order`                                     distances between tasks, and task orders
+`forecasts`                                 similarity of tasks, predicted orders and replay curves
 `fig1`, `fig2`                              Figures 1 and 2 of the paper (`ebbing.paper.fig1`, `ebbing.paper.fig2`)
+`frontier`                                  accuracy against memory (`ebbing.paper.frontier`)
 `method_comparison`                         Table 1 and the ablations (`ebbing.paper.method_comparison`)
 `rule_comparison`                           losses of ordering rules (`ebbing.paper.rule_comparison`)
 `sensitivity`                               Figure 2 under other settings (`ebbing.paper.sensitivity`)
@@ -26,15 +28,19 @@ _HOME = {
     "plot_expectation_grid": "errors",
     "plot_fig1": "fig1",
     "plot_fig2": "fig2",
+    "plot_forecast_orders": "forecasts",
+    "plot_frontier": "frontier",
     "plot_method_comparison": "method_comparison",
     "plot_metrics": "metrics",
     "plot_order_comparison": "order",
     "plot_order_front": "order",
     "plot_order_stakes": "order",
+    "plot_replay": "forecasts",
     "plot_rule_comparison": "rule_comparison",
     "plot_sample_histogram": "samples",
     "plot_sensitivity": "sensitivity",
     "plot_task_distances": "order",
+    "plot_task_similarity": "forecasts",
 }
 """The module of every public function. Each is imported on first use, as some load PyTorch or numba."""
 

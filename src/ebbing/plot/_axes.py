@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ LINE_COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY_BLUE, BLACK, "#888888
 """Colors of up to eight lines, after Okabe and Ito; more lines are colored by their number."""
 
 _LONGEST_LABEL = 24
+_SQUARE = "\N{WHITE SQUARE}"
 
 
 def use_axes(ax: Axes | None, size: tuple[float, float] = (5.4, 3.4)) -> Axes:
@@ -49,7 +51,28 @@ def plain_label(text: str) -> str:
     """
     text = escape_control(text)
     text = text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
-    return text.replace("$", r"\$")
+    return _drawable(text).replace("$", r"\$")
+
+
+def _drawable(text: str) -> str:
+    """Return the text with characters that no font in use has as squares, with a warning that says what to do."""
+    if text.isascii():
+        return text
+    import matplotlib as mpl
+    from matplotlib import font_manager
+
+    files = [
+        font_manager.findfont(font_manager.FontProperties(family=[family])) for family in mpl.rcParams["font.family"]
+    ]
+    known = {code for file in files for code in font_manager.get_font(file).get_charmap()}
+    shown = "".join(character if ord(character) in known else _SQUARE for character in text)
+    if shown != text:
+        warnings.warn(
+            f"the font of matplotlib lacks some characters of names, which are drawn as {_SQUARE}: set "
+            "matplotlib.rcParams['font.family'] to a font that has them",
+            stacklevel=2,
+        )
+    return shown
 
 
 def add_legend(ax: Axes, handles: Sequence[Any], labels: Sequence[str], **settings: Any) -> None:

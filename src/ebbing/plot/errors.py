@@ -17,17 +17,24 @@ if TYPE_CHECKING:
 
 _LABELS = {"forgetting": "expected forgetting $F_T$", "generalization": "expected generalization error $G_T$"}
 _NAMES_UP_TO = 40
+_TASKS = "tasks learned"
 _UNITS = {"p": "parameters p", "n": "samples per task n", "sigma": "label noise σ"}
 
 
 def plot_error_matrix(
-    errors: npt.ArrayLike, names: Sequence[str] | None = None, *, label: str = "error", ax: Axes | None = None
+    errors: npt.ArrayLike,
+    names: Sequence[str] | None = None,
+    *,
+    first_steps: Sequence[int] | npt.NDArray[np.integer] | None = None,
+    label: str = "error",
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw an error matrix: as curves for up to eight tasks, as a heat map for more.
 
     Args:
-        errors: The error matrix L (T+1, T), row 0 the initial model.
+        errors: The error matrix L (S+1, T) after S steps, row 0 the initial model.
         names: Names of the tasks (T,).
+        first_steps: The step in which each task is first learned, 0 for never (T,); None: task t in step t of T.
         label: The quantity and its unit.
         ax: The axes to draw on; a new figure if None.
 
@@ -35,11 +42,16 @@ def plot_error_matrix(
         The axes.
     """
     draw = plot_error_curves if np.shape(errors)[-1] <= len(LINE_COLORS) else plot_error_heat_map
-    return draw(errors, names, label=label, ax=ax)
+    return draw(errors, names, first_steps=first_steps, label=label, ax=ax)
 
 
 def plot_error_curves(
-    errors: npt.ArrayLike, names: Sequence[str] | None = None, *, label: str = "error", ax: Axes | None = None
+    errors: npt.ArrayLike,
+    names: Sequence[str] | None = None,
+    *,
+    first_steps: Sequence[int] | npt.NDArray[np.integer] | None = None,
+    label: str = "error",
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw the error on each task against the number of tasks learned.
 
@@ -47,8 +59,9 @@ def plot_error_curves(
     forgotten.
 
     Args:
-        errors: The error matrix L (T+1, T), row 0 the initial model; T at most 8.
+        errors: The error matrix L (S+1, T) after S steps, row 0 the initial model; T at most 8.
         names: Names of the tasks (T,).
+        first_steps: The step in which each task is first learned, 0 for never (T,); None: task t in step t of T.
         label: The quantity and its unit.
         ax: The axes to draw on; a new figure if None.
 
@@ -58,46 +71,56 @@ def plot_error_curves(
     Raises:
         ValueError: If there are more than eight tasks.
     """
-    L, names = _checked(errors, names)
-    T, most = len(names), len(LINE_COLORS)
+    L, names, first, unit = _checked(errors, names, first_steps)
+    S, T, most = len(L) - 1, len(names), len(LINE_COLORS)
     if most < T:
         raise ValueError(f"errors has {T} tasks: curves of more than {most} are not readable; use plot_error_heat_map")
     ax = use_axes(ax)
     lines = []
     for i in range(T):
-        color, learned = LINE_COLORS[i], i + 1
-        ax.plot(range(learned + 1), L[: learned + 1, i], ":", color=color, lw=1.1)
-        lines += ax.plot(range(learned, T + 1), L[learned:, i], "-o", color=color, lw=1.6, ms=4.5, markevery=[0])
-    ax.set(xlabel="tasks learned (0: the initial model)", ylabel=label, xlim=(-0.15, T + 0.15))
+        color, learned = LINE_COLORS[i], first[i] or S + 1
+        before = ax.plot(range(min(learned, S) + 1), L[: learned + 1, i], ":", color=color, lw=1.1)
+        after = ax.plot(range(learned, S + 1), L[learned:, i], "-o", color=color, lw=1.6, ms=4.5, markevery=[0])
+        lines += after if first[i] else before
+    ax.set(xlabel=f"{unit} (0: the initial model)", ylabel=label, xlim=(-0.15, S + 0.15))
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
-    ax.set_xticks(range(T + 1))
+    ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
+    if S <= _NAMES_UP_TO:
+        ax.set_xticks(range(S + 1))
     add_legend(ax, lines, [plain_label(name) for name in names], loc="center left", bbox_to_anchor=(1.0, 0.5))
     return ax
 
 
 def plot_error_heat_map(
-    errors: npt.ArrayLike, names: Sequence[str] | None = None, *, label: str = "error", ax: Axes | None = None
+    errors: npt.ArrayLike,
+    names: Sequence[str] | None = None,
+    *,
+    first_steps: Sequence[int] | npt.NDArray[np.integer] | None = None,
+    label: str = "error",
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw an error matrix as a heat map: a row per number of tasks learned, a column per task.
 
     Args:
-        errors: The error matrix L (T+1, T), row 0 the initial model.
+        errors: The error matrix L (S+1, T) after S steps, row 0 the initial model.
         names: Names of the tasks (T,), shown for up to 40.
+        first_steps: The step in which each task is first learned, 0 for never (T,); None: task t in step t of T.
         label: The quantity and its unit.
         ax: The axes to draw on; a new figure if None.
 
     Returns:
         The axes, with a color bar beside them; a line separates the tasks learned (below it) from those to come.
     """
-    L, names = _checked(errors, names)
-    T = len(names)
+    L, names, first, unit = _checked(errors, names, first_steps)
+    S, T = len(L) - 1, len(names)
     labels = [plain_label(name) for name in names]
     side = min(max(3.0, 0.16 * T), 6.5)
     ax = use_axes(ax, size=(side + 1.4, side + 0.5 + 0.07 * max(map(len, labels))))
     image = ax.imshow(L, cmap="cividis", aspect="auto", interpolation="nearest")
-    ax.step(np.arange(T + 1) - 0.5, np.arange(1, T + 2) - 0.5, where="post", color="white", lw=1.2)
-    ax.set(xlim=(-0.5, T - 0.5), ylim=(T + 0.5, -0.5), xlabel="task, in the order of learning")
-    ax.set_ylabel("tasks learned (0: the initial model)")
+    edge = np.where(first > 0, first, S + 1) - 0.5
+    ax.step(np.arange(T + 1) - 0.5, [*edge, edge[-1] + (unit == _TASKS)], where="post", color="white", lw=1.2)
+    ax.set(xlim=(-0.5, T - 0.5), ylim=(S + 0.5, -0.5), ylabel=f"{unit} (0: the initial model)")
+    ax.set_xlabel("task, in the order of learning" if unit == _TASKS else "task")
     ax.yaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
     if T <= _NAMES_UP_TO:
         ax.set_xticks(range(T), labels, rotation=90, fontsize="small")
@@ -139,14 +162,25 @@ def plot_expectation_grid(
     return ax
 
 
-def _checked(errors: npt.ArrayLike, names: Sequence[str] | None) -> tuple[Array, Sequence[str]]:
+def _checked(
+    errors: npt.ArrayLike, names: Sequence[str] | None, first_steps: Sequence[int] | npt.NDArray[np.integer] | None
+) -> tuple[Array, Sequence[str], npt.NDArray[np.integer], str]:
+    """Return the matrix, the names, the step in which each task is first learned, and what the steps count."""
     L = np.asarray(errors, dtype=float)
-    if L.ndim != 2 or len(L) != L.shape[1] + 1:
+    if L.ndim != 2 or (first_steps is None and len(L) != L.shape[1] + 1):
         raise ValueError(f"errors has shape {L.shape}: give (T+1, T), with the row of the initial model first")
-    names = [f"task {i + 1}" for i in range(L.shape[1])] if names is None else names
-    if len(names) != L.shape[1]:
-        raise ValueError(f"{len(names)} names for {L.shape[1]} tasks; give one per task")
-    return L, names
+    T = L.shape[1]
+    names = [f"task {i + 1}" for i in range(T)] if names is None else names
+    if len(names) != T:
+        raise ValueError(f"{len(names)} names for {T} tasks; give one per task")
+    if first_steps is None:
+        return L, names, np.arange(1, T + 1), _TASKS
+    first = np.asarray(first_steps)
+    if first.shape != (T,) or first.min() < 0 or first.max() >= len(L):
+        raise ValueError(
+            f"first_steps={first_steps!r}: give a step from 0 (never) to {len(L) - 1} for each of {T} tasks"
+        )
+    return L, names, first, "steps"
 
 
 def _line_colors(ax: Axes, groups: npt.NDArray, others: Sequence[str]) -> Sequence[Any]:

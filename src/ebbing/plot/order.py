@@ -92,7 +92,7 @@ def plot_order_stakes(stakes: Stakes, *, ax: Axes | None = None) -> Axes:
     if not plan.proved:
         bound = format_number(plan.lower_bound, ".4g")
         ax.axvline(plan.lower_bound, color=GRAY, ls=":", lw=1.4, label=f"no order is below {bound}")
-    ax.set(xlabel=describe_objective(plan.objective), ylabel=f"of {len(stakes.random.values):,} random orders")
+    ax.set(xlabel=describe_objective(plan.objective), ylabel=f"of {stakes.random.describe()}")
     ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return ax
 

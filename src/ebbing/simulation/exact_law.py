@@ -27,6 +27,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from ebbing import metrics
+from ebbing._limits import check_memory
 from ebbing._validate import Array, check_count, check_seed
 from ebbing.problem import Problem, check_problem
 from ebbing.simulation.results import SimulatedMetrics, Simulation
@@ -67,6 +68,8 @@ def simulate(problem: Problem, runs: int = 300, seed: int = 0, *, progress: Prog
     """
     check_problem(problem)
     runs = check_count("runs", runs)
+    size = 8.0 * runs * (problem.T + 1) * problem.T
+    check_memory(f"the error matrices of {runs:,} runs", size, "use fewer runs, or simulate_metrics")
     errors = np.empty((runs, problem.T + 1, problem.T))
     for first, batch in _batches(problem, runs, seed):
         errors[first : first + len(batch)] = batch
@@ -96,6 +99,7 @@ def simulate_metrics(
     """
     check_problem(problem)
     runs = check_count("runs", runs)
+    check_memory(f"the metrics of {runs:,} runs", 16.0 * runs, "use fewer runs")
     F, G = np.empty(runs), np.empty(runs)
     total = np.zeros((problem.T + 1, problem.T))
     for first, batch in _batches(problem, runs, seed):

@@ -16,8 +16,7 @@ from ebbing.problem import Problem
 from ebbing.simulation.estimate import MeanEstimate
 from ebbing.theory import expectation_if_finite
 from ebbing.theory._description import describe, describe_model, learning_notes
-from ebbing.theory._rates import Rates
-from ebbing.theory.expectation import check_two_tasks
+from ebbing.theory._rates import Rates, check_two_tasks
 
 if TYPE_CHECKING:
     import pandas as pd

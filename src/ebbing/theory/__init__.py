@@ -1,5 +1,6 @@
 """Expected errors of learning linear tasks one after another, exactly. NumPy only: no randomness, no files."""
 
+from ebbing.theory._terms import CurriculumTerms, Terms
 from ebbing.theory.closed_form import (
     coefficients,
     overparameterized_ratio,
@@ -8,7 +9,7 @@ from ebbing.theory.closed_form import (
     two_task_generalization,
     two_task_generalization_slope,
 )
-from ebbing.theory.expectation import Expectation, Terms, expect, expectation_if_finite
+from ebbing.theory.expectation import Expectation, expect, expectation_if_finite
 from ebbing.theory.grid import ExpectationGrid, expect_grid
 from ebbing.theory.overfitting import DescentFloor, OverfittingVerdict, benign_overfitting, descent_floor
 from ebbing.theory.transfer import (
@@ -20,6 +21,7 @@ from ebbing.theory.transfer import (
 )
 
 __all__ = [
+    "CurriculumTerms",
     "DescentFloor",
     "Expectation",
     "ExpectationGrid",

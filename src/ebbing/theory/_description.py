@@ -9,6 +9,8 @@ import numpy.typing as npt
 
 from ebbing._tables import format_number
 from ebbing._validate import Array
+from ebbing.curriculum import Curriculum
+from ebbing.learners import Learner, MinimumNorm
 from ebbing.problem import Problem
 from ebbing.theory._rates import Rates
 
@@ -47,6 +49,28 @@ def describe_model(n: npt.ArrayLike, p: npt.ArrayLike) -> str:
     else:
         learned = "each task learned by least squares (n >= p)"
     return f"Model: linear, isotropic Gaussian features, {learned}."
+
+
+def describe_curriculum(problem: Problem, curriculum: Curriculum, learner: Learner) -> str:
+    """Return the numbers of a curriculum and its model, in two lines.
+
+    >>> from ebbing.learners import Ridge
+    >>> problem = Problem.orthogonal(T=3, n=50, p=200, sigma=0.3)
+    >>> print(describe_curriculum(problem, Curriculum.replay(problem, memory=10), Ridge(0.5)))
+    3 tasks in 3 steps of 50..70 samples, p=200, sigma=0.3: overparameterized
+    Model: linear, isotropic Gaussian features, each step learned by Ridge(penalty=0.5), fresh samples.
+    """
+    N = curriculum.samples(problem).sum(axis=1)
+    over = problem.p > N
+    regime = "overparameterized" if over.all() else "underparameterized" if not over.any() else "both regimes"
+    tasks, steps = (f"{k} {word}{'s' * (k > 1)}" for k, word in ((problem.T, "task"), (len(N), "step")))
+    missing = f", unmodeled={_range(problem.unmodeled)}" if problem.unmodeled.any() else ""
+    learned = "to the end (minimum norm)" if isinstance(learner, MinimumNorm) else f"by {learner}"
+    samples = "replaying stored samples" if curriculum.stored else "fresh samples"
+    return (
+        f"{tasks} in {steps} of {_range(N)} samples, p={problem.p}, sigma={_range(problem.sigma)}{missing}: {regime}\n"
+        f"Model: linear, isotropic Gaussian features, each step learned {learned}, {samples}."
+    )
 
 
 def learning_notes(problem: Problem, errors: Array, forgetting: float | None) -> tuple[str, ...]:

@@ -33,6 +33,14 @@ from ebbing._validate import Array
 from ebbing.problem import Problem
 
 
+class InfiniteExpectationError(ValueError):
+    """The expected error is infinite."""
+
+
+class UnknownExpectationError(ValueError):
+    """The expected error is finite, but no exact formula is known, or not to enough digits."""
+
+
 @dataclass(frozen=True)
 class Rates:
     """The coefficients of the recursions, as the table of this module defines them.
@@ -89,3 +97,48 @@ class Rates:
             transverse=transverse,
             parameters=np.broadcast_to(parameters, retained.shape),
         )
+
+
+def finite_rates(problem: Problem) -> Rates:
+    """Return the rates of a problem, if its expectation is finite.
+
+    Args:
+        problem: The tasks, in the order of learning.
+
+    Returns:
+        Arrays (T,).
+
+    Raises:
+        InfiniteExpectationError: If a task has noise and |p - n| <= 1.
+    """
+    rates = Rates.of(problem)
+    infinite = np.flatnonzero(np.isinf(rates.noise_error))
+    if len(infinite):
+        i = infinite[0]
+        task = f"p={problem.p}, n={problem.n[i]}, sigma={problem.sigma[i]:g}"
+        if missing := problem.unmodeled[i]:
+            raise InfiniteExpectationError(
+                f"{task}, unmodeled={missing:g}: the expectation is infinite when |p - n| <= 1 and there is noise, "
+                "which missing features are; use another p"
+            )
+        raise InfiniteExpectationError(
+            f"{task}: the expectation is infinite when |p - n| <= 1 and sigma > 0; use sigma=0 or another p"
+        )
+    return rates
+
+
+def check_two_tasks(problem: Problem) -> int:
+    """Return the number of tasks, if there is an earlier task to forget.
+
+    Args:
+        problem: The tasks, in the order of learning.
+
+    Returns:
+        T, at least 2.
+
+    Raises:
+        ValueError: If the problem has a single task.
+    """
+    if problem.T < 2:
+        raise ValueError("forgetting compares a task with an earlier one: it needs at least two tasks, not 1")
+    return problem.T

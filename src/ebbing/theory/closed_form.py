@@ -11,7 +11,7 @@ import numpy as np
 from ebbing._validate import Array, check_count
 from ebbing.problem import Problem
 from ebbing.theory._rates import Rates
-from ebbing.theory.expectation import Terms
+from ebbing.theory._terms import Terms
 
 
 def overparameterized_ratio(n: int, p: int) -> float:

@@ -1,89 +1,117 @@
 """Expected errors, forgetting and generalization error of one problem, with exact standard deviations: `expect`.
 
-Definitions (Section 3): F_T = 1/(T-1) sum_{i<T} (L[T,i] - L[i,i]) and G_T = 1/T sum_i L[T,i].
+Definitions (Section 3): F_T = 1/(T-1) sum_{i<T} (L[T,i] - L[i,i]) and G_T = 1/T sum_i L[T,i]. Over a curriculum of S
+steps, F is the mean of L[S,i] - L[first step of i, i] over the tasks first learned before the last step, and G the mean
+of L[S,i] over all tasks, those never learned included.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from ebbing._limits import TASKS_WITH_DEVIATIONS
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._validate import Array
+from ebbing.curriculum import Curriculum, check_curriculum
+from ebbing.learners import Averaged, Learner, MinimumNorm, Ridge, check_learner
 from ebbing.problem import Problem, check_problem
-from ebbing.theory._covariance import standard_deviations
-from ebbing.theory._description import describe, describe_model, learning_notes
-from ebbing.theory._rates import Rates
+from ebbing.theory._description import describe, describe_curriculum, describe_model, learning_notes
+from ebbing.theory._rates import (
+    InfiniteExpectationError,
+    Rates,
+    UnknownExpectationError,
+    check_two_tasks,
+    finite_rates,
+)
 from ebbing.theory._recursion import ExpectedErrors
+from ebbing.theory._step_covariance import deviations, unknown_deviations
+from ebbing.theory._steps import expected_errors
+from ebbing.theory._terms import SOURCES, Terms
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-
-@dataclass(frozen=True)
-class Terms:
-    """The terms of F_T = F1 + F2 + F3 and G_T = G1 + G2 + G3 (Theorem 1).
-
-    The recursion splits the same way when n and sigma differ from task to task, so the terms always exist.
-
-    Attributes:
-        F1: Forgetting that comes from the initial model, through |w*_i|^2; NaN for a single task, as F2 and F3 are.
-        F2: Forgetting that comes from the gaps between tasks.
-        F3: Forgetting that comes from noise.
-        G1: Generalization error that comes from the initial model.
-        G2: Generalization error that comes from the gaps between tasks.
-        G3: Generalization error that comes from noise.
-    """
-
-    F1: float
-    F2: float
-    F3: float
-    G1: float
-    G2: float
-    G3: float
+_TO_THE_END = MinimumNorm()
+_SAME = (MinimumNorm(), Ridge(0), Averaged(1))  # as learning to the end
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Expectation(Tabular):
-    """The expected errors of learning the tasks of a problem in their order.
+    """The expected errors of learning the tasks of a problem: one after another, or by a curriculum of S steps.
 
     Attributes:
-        problem: The tasks, in the order of learning.
-        errors: E L[t, i], the expected error on task i after t tasks (T+1, T); row 0 is the initial model.
-        forgetting_matrix: E (L[t, i] - L[i, i]) for the tasks i learned before t, zero elsewhere (T+1, T).
+        problem: The tasks; without a curriculum, in the order of learning.
+        errors: E L[s, i], the expected error on task i after s steps (S+1, T); row 0 is the initial model.
+        forgetting_matrix: E (L[s, i] - L[first step of i, i]) for tasks learned before s, else zero (S+1, T).
         terms: Where forgetting and generalization error come from.
+        learner: How each step learns.
     """
 
     problem: Problem
     errors: Array
     forgetting_matrix: Array
     terms: Terms
+    learner: Learner = field(default_factory=MinimumNorm)
+    _curriculum: Curriculum | None = None
+
+    @property
+    def curriculum(self) -> Curriculum:
+        """The steps of learning."""
+        return self._curriculum or Curriculum.sequential(self.problem)
+
+    @property
+    def first_steps(self) -> npt.NDArray[np.int64]:
+        """The step in which each task is first learned, from 1; 0 for a task that is never learned (T,)."""
+        return self._first_steps
+
+    @cached_property
+    def _first_steps(self) -> npt.NDArray[np.int64]:
+        if self._curriculum:
+            return self._curriculum.first_steps(self.problem)
+        return np.arange(1, self.problem.T + 1)
 
     @property
     def forgetting(self) -> float:
-        """E F_T = 1/(T-1) sum_{i<T} E (L[T, i] - L[i, i]), eq. (9)."""
-        return float(self.forgetting_curve[-1])
+        """E F_T = 1/(T-1) sum_{i<T} E (L[T, i] - L[i, i]), eq. (9); over the tasks learned before the last step."""
+        self._check_forgetting()
+        return self._forgetting_after(len(self.errors) - 1)
 
     @property
     def forgetting_curve(self) -> Array:
-        """E F_t for t = 2..T (T-1,)."""
-        T = check_two_tasks(self.problem)
-        return np.array([self.forgetting_matrix[t, : t - 1].mean() for t in range(2, T + 1)])
+        """E F_s for the steps s = 2..S (S-1,)."""
+        self._check_forgetting()
+        return np.array([self._forgetting_after(s) for s in range(2, len(self.errors))])
+
+    def _forgetting_after(self, s: int) -> float:
+        learned = (self.first_steps > 0) & (self.first_steps < s)
+        return float(self.forgetting_matrix[s, learned].mean())
+
+    def _check_forgetting(self) -> None:
+        if self._curriculum is None:
+            check_two_tasks(self.problem)
+        elif len(self._curriculum) < 2:
+            raise ValueError("forgetting compares a step with an earlier one: it needs at least two steps, not 1")
 
     @property
     def generalization(self) -> float:
-        """E G_T = 1/T sum_i E L[T, i], eq. (10)."""
+        """E G_T = 1/T sum_i E L[T, i], eq. (10): over all tasks, those never learned included."""
         return float(self.errors[-1].mean())
 
     @cached_property
-    def _standard_deviations(self) -> tuple[Array, Array, Array]:
-        return standard_deviations(self.problem.start, self.problem.gaps, Rates.of(self.problem))
+    def _standard_deviations(self) -> tuple[Array, float, float]:
+        return self._deviations()
+
+    def _deviations(self, progress: Callable[[float], None] | None = None) -> tuple[Array, float, float]:
+        if self.learner not in _SAME:
+            return unknown_deviations(self.errors)
+        return deviations(self.problem, self._curriculum, self.errors, progress=progress)
 
     def compute_std(self, progress: Callable[[float], None] | None = None) -> None:
         """Compute the standard deviations now; their first use does so otherwise, in silence.
@@ -103,10 +131,7 @@ class Expectation(Tabular):
             True
         """
         if "_standard_deviations" not in vars(self):
-            rates = Rates.of(self.problem)
-            vars(self)["_standard_deviations"] = standard_deviations(
-                self.problem.start, self.problem.gaps, rates, progress
-            )
+            vars(self)["_standard_deviations"] = self._deviations(progress)
 
     @property
     def has_std(self) -> bool:
@@ -115,39 +140,39 @@ class Expectation(Tabular):
 
     @property
     def errors_std(self) -> Array:
-        """Exact standard deviation of every L[t, i] (T+1, T); inf where the variance is infinite."""
+        """Exact standard deviation of every L[s, i] (S+1, T); inf where infinite, NaN where not known (simulate)."""
         return self._standard_deviations[0]
 
     @property
     def forgetting_std(self) -> float:
-        """Exact standard deviation of F_T; inf where the variance is infinite."""
-        check_two_tasks(self.problem)
-        return float(self._standard_deviations[1])
+        """Exact standard deviation of F_T; inf where the variance is infinite, NaN where it is not known (simulate)."""
+        self._check_forgetting()
+        return self._standard_deviations[1]
 
     @property
     def generalization_std(self) -> float:
-        """Exact standard deviation of G_T; inf where the variance is infinite."""
-        return float(self._standard_deviations[2])
+        """Exact standard deviation of G_T; inf where the variance is infinite, NaN where it is not known (simulate)."""
+        return self._standard_deviations[2]
 
     def to_frame(self) -> pd.DataFrame:
         """Return the error matrix as a tidy pandas DataFrame.
 
         Returns:
-            One row per entry of the matrix, (T+1) T in all, with the columns `step` (t, 0 for the initial model),
+            One row per entry of the matrix, (S+1) T in all, with the columns `step` (s, 0 for the initial model),
             `task` (name), `place` (i, from 1), `error`, `error_std` and `forgetting`.
         """
-        T = self.problem.T
+        rows, T = self.errors.shape
         return to_frame({
-            "step": np.repeat(np.arange(T + 1), T),
-            "task": list(self.problem.names) * (T + 1),
-            "place": np.tile(np.arange(1, T + 1), T + 1),
+            "step": np.repeat(np.arange(rows), T),
+            "task": list(self.problem.names) * rows,
+            "place": np.tile(np.arange(1, T + 1), rows),
             "error": self.errors.ravel(),
             "error_std": self.errors_std.ravel(),
             "forgetting": self.forgetting_matrix.ravel(),
         })  # fmt: skip
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the expected error on each task against the number of tasks learned; a heat map for more than eight.
+        """Draw the expected error on each task against the number of steps; a heat map for more than eight tasks.
 
         Args:
             ax: The axes to draw on; a new figure if None.
@@ -157,36 +182,33 @@ class Expectation(Tabular):
         """
         from ebbing.plot.errors import plot_error_matrix
 
-        return plot_error_matrix(self.errors, self.problem.names, label="expected error", ax=ax)
+        first = None if self._curriculum is None else self.first_steps
+        return plot_error_matrix(self.errors, self.problem.names, first_steps=first, label="expected error", ax=ax)
 
     def _tables(self) -> Sequence[Table]:
-        T, terms = self.problem.T, self.terms
-        columns = [(f"generalization error G_{T}", "generalization", "G")]
-        if T > 1:
-            columns.insert(0, (f"forgetting F_{T}", "forgetting", "F"))
+        S, T, sequential = len(self.errors) - 1, self.problem.T, self._curriculum is None
+        columns = [(f"generalization error G_{S}", "generalization", "G")]
+        if T > 1 if sequential else S > 1:
+            columns.insert(0, (f"forgetting F_{S}", "forgetting", "F"))
         rows = [["expected", *(format_number(getattr(self, column[1])) for column in columns)]]
-        notes = list(learning_notes(self.problem, self.errors, self.forgetting if T > 1 else None))
+        if sequential:
+            title = f"{describe(self.problem)}\n{describe_model(self.problem.n, self.problem.p)}"
+            notes = list(learning_notes(self.problem, self.errors, self.forgetting if T > 1 else None))
+        else:
+            title, notes = describe_curriculum(self.problem, self.curriculum, self.learner), []
         if self.has_std:
-            deviations = (format_number(getattr(self, f"{column[1]}_std"), ".4g") for column in columns)
+            deviations = (_deviation(getattr(self, f"{column[1]}_std")) for column in columns)
             rows.append(["standard deviation of one run", *deviations])
         else:
             notes.append(
                 f"Standard deviations of more than {TASKS_WITH_DEVIATIONS} tasks are computed on demand, in minutes or "
                 "more: compute_std() in Python, --std in the command."
             )
-        for k, source in enumerate(("the initial model", "gaps between tasks", "noise"), start=1):
+        for k, source in enumerate(SOURCES[: 3 if sequential else 4], start=1):
             letters = ", ".join(f"{column[2]}{k}" for column in columns)
-            parts = (format_number(getattr(terms, f"{column[2]}{k}")) for column in columns)
+            parts = (format_number(getattr(self.terms, f"{column[2]}{k}")) for column in columns)
             rows.append([f"  from {source} ({letters})", *parts])
-        return (
-            Table(
-                f"{describe(self.problem)}\n{describe_model(self.problem.n, self.problem.p)}",
-                ["", *(column[0] for column in columns)],
-                rows,
-                notes,
-            ),
-            self.task_table(),
-        )
+        return Table(title, ["", *(column[0] for column in columns)], rows, notes), self.task_table()
 
     def task_table(self, title: str = "") -> Table:
         """Return a table of what happens to each task.
@@ -195,44 +217,56 @@ class Expectation(Tabular):
             title: The paragraph above the table.
 
         Returns:
-            A row per task, in the order of learning.
+            A row per task, in the order of the problem.
         """
-        errors = self.errors
-        # As `forward_transfer`: L[t, t] minus the error of task t learned alone.
-        transfer = Rates.of(self.problem).retained * (np.diagonal(errors) - self.problem.start)
-        columns = (errors[0], np.diagonal(errors[1:]), errors[-1], self.forgetting_matrix[-1], transfer)
-        rows = abridged_rows(
-            self.problem.T, lambda i: [self.problem.names[i], *(format_number(values[i], ".4g") for values in columns)]
+        errors, first, names = self.errors, self.first_steps, self.problem.names
+        headers = ["task", "initial error", "just learned", "at the end", "forgetting"]
+        columns = [errors[0], errors[first, np.arange(len(names))], errors[-1], self.forgetting_matrix[-1]]
+        note = (
+            "Errors are expected squared distances to a task's ground truth. Forgetting: error at the end minus "
+            "error just learned."
         )
-        return Table(
-            title,
-            ["task", "initial error", "just learned", "at the end", "forgetting", "forward transfer"],
-            rows,
-            [
-                "Errors are expected squared distances to a task's ground truth. Forgetting: error at the end minus "
-                "error just learned. Forward transfer: error just learned minus error when learned alone; negative "
-                "means that earlier tasks help."
-            ],
-        )
+        if self._curriculum is None:
+            # As `forward_transfer`: L[t, t] minus the error of task t learned alone.
+            headers.append("forward transfer")
+            columns.append(Rates.of(self.problem).retained * (np.diagonal(errors) - self.problem.start))
+            note += (
+                " Forward transfer: error just learned minus error when learned alone; negative means that earlier "
+                "tasks help."
+            )
+
+        def cells(i: int) -> list[str]:
+            numbers = [format_number(values[i], ".4g") for values in columns]
+            return [names[i], *(numbers if first[i] else [numbers[0], "never", numbers[2], "-"])]
+
+        return Table(title, headers, abridged_rows(len(names), cells), [note])
 
     def __repr__(self) -> str:
-        forgetting = f"forgetting={format_number(self.forgetting)}, " if self.problem.T > 1 else ""
-        return f"Expectation(T={self.problem.T}, {forgetting}generalization={format_number(self.generalization)})"
+        steps = "" if self._curriculum is None else f"steps={len(self.errors) - 1}, "
+        forgets = self.problem.T > 1 if self._curriculum is None else len(self.errors) > 2
+        forgetting = f"forgetting={format_number(self.forgetting)}, " if forgets else ""
+        return (
+            f"Expectation(T={self.problem.T}, {steps}{forgetting}generalization={format_number(self.generalization)})"
+        )
 
 
-def expect(problem: Problem) -> Expectation:
+def expect(problem: Problem, curriculum: Curriculum | None = None, *, learner: Learner = _TO_THE_END) -> Expectation:
     """Compute the expected error matrix, forgetting and generalization error of any problem.
 
-    These are Theorems 1 and 2, and their mixtures where some tasks have n < p and others n >= p.
+    Without a curriculum these are Theorems 1 and 2, and their mixtures where some tasks have n < p and others n >= p.
+    With one, tasks may share a step (replay, joint training) and come back in later ones.
 
     Args:
-        problem: The tasks, in the order of learning.
+        problem: The tasks; without a curriculum, in the order of learning.
+        curriculum: The steps of learning; None: one task after another, each with its n samples.
+        learner: How each step learns its samples.
 
     Returns:
-        The expected errors with their terms; exact standard deviations are computed on first use.
+        The expected errors with their terms; exact standard deviations are computed on first use, where they are known.
 
     Raises:
-        ValueError: If the expectation is infinite: a task with noise and |p - n| <= 1.
+        ValueError: If the expectation is infinite (noise or disagreeing tasks in a step, and |p - N| <= 1), if a
+            learning rate diverges, or if no exact formula is known for this curriculum and learner.
 
     Example:
         >>> e = expect(Problem.orthogonal(T=8, n=50, p=100, sigma=0.3))
@@ -240,8 +274,24 @@ def expect(problem: Problem) -> Expectation:
         Expectation(T=8, forgetting=1.02141, generalization=1.93003)
         >>> round(e.forgetting_std, 4), e.errors.shape
         (0.1523, (9, 8))
+        >>> problem = Problem.categories("AABB", n=50, p=200, sigma=0.3)
+        >>> expect(problem, Curriculum.replay(problem, memory=10))
+        Expectation(T=4, steps=4, forgetting=0.399041, generalization=1.26055)
     """
     check_problem(problem)
+    learner = check_learner(learner)
+    if curriculum is not None:
+        check_curriculum(curriculum)
+    if learner in _SAME and (curriculum is None or curriculum.is_sequential(problem)):
+        return _expect_sequence(problem)
+    curriculum = curriculum or Curriculum.sequential(problem)
+    effective = MinimumNorm() if learner in _SAME else learner
+    errors, forgetting_matrix, terms = expected_errors(problem, curriculum, effective)
+    return Expectation(problem, errors, forgetting_matrix, terms, learner, curriculum)
+
+
+def _expect_sequence(problem: Problem) -> Expectation:
+    """Return the expectation of the paper: one task after another, each learned to the end."""
     rates = finite_rates(problem)
     T, start = problem.T, problem.start
     errors, forgetting_matrix = np.empty((T + 1, T)), np.empty((T + 1, T))
@@ -253,62 +303,29 @@ def expect(problem: Problem) -> Expectation:
     return Expectation(problem, errors, forgetting_matrix, Terms(*(float(part) for part in mean.parts(start))))
 
 
-def expectation_if_finite(problem: Problem) -> Expectation | None:
-    """Return `expect(problem)`, or None where the expectation is infinite.
+def expectation_if_finite(
+    problem: Problem, curriculum: Curriculum | None = None, *, learner: Learner = _TO_THE_END
+) -> Expectation | None:
+    """Return what `expect` returns, or None where the expectation is infinite or not known.
 
     Args:
-        problem: The tasks, in the order of learning.
+        problem: The tasks; without a curriculum, in the order of learning.
+        curriculum: The steps of learning; None: one task after another, each with its n samples.
+        learner: How each step learns its samples.
 
     Returns:
-        The expectation, or None if a task has noise and |p - n| <= 1.
+        The expectation, or None if it is infinite (such as a task with noise and |p - n| <= 1) or no exact formula is
+        known.
 
     Example:
         >>> expectation_if_finite(Problem.orthogonal(T=2, n=50, p=51, sigma=0.3)) is None
         True
     """
-    return None if np.isinf(Rates.of(problem).noise_error).any() else expect(problem)
+    try:
+        return expect(problem, curriculum, learner=learner)
+    except (InfiniteExpectationError, UnknownExpectationError):
+        return None
 
 
-def finite_rates(problem: Problem) -> Rates:
-    """Return the rates of a problem, if its expectation is finite.
-
-    Args:
-        problem: The tasks, in the order of learning.
-
-    Returns:
-        Arrays (T,).
-
-    Raises:
-        ValueError: If a task has noise and |p - n| <= 1.
-    """
-    rates = Rates.of(problem)
-    infinite = np.flatnonzero(np.isinf(rates.noise_error))
-    if len(infinite):
-        i = infinite[0]
-        task = f"p={problem.p}, n={problem.n[i]}, sigma={problem.sigma[i]:g}"
-        if missing := problem.unmodeled[i]:
-            raise ValueError(
-                f"{task}, unmodeled={missing:g}: the expectation is infinite when |p - n| <= 1 and there is noise, "
-                "which missing features are; use another p"
-            )
-        raise ValueError(
-            f"{task}: the expectation is infinite when |p - n| <= 1 and sigma > 0; use sigma=0 or another p"
-        )
-    return rates
-
-
-def check_two_tasks(problem: Problem) -> int:
-    """Return the number of tasks, if there is an earlier task to forget.
-
-    Args:
-        problem: The tasks, in the order of learning.
-
-    Returns:
-        T, at least 2.
-
-    Raises:
-        ValueError: If the problem has a single task.
-    """
-    if problem.T < 2:
-        raise ValueError("forgetting compares a task with an earlier one: it needs at least two tasks, not 1")
-    return problem.T
+def _deviation(std: float) -> str:
+    return "not known: simulate" if np.isnan(std) else format_number(std, ".4g")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,14 +11,14 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ebbing._limits import check_memory
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
-from ebbing._validate import Array, check_array, check_counts, check_non_negative
-from ebbing.problem import Problem
+from ebbing._validate import Array, check_array, check_counts, check_non_negative, check_square_magnitude
+from ebbing.problem import Problem, check_problem
 from ebbing.theory._covariance import standard_deviations
 from ebbing.theory._description import HARDLY_LEARNED, describe_model
-from ebbing.theory._rates import Rates
+from ebbing.theory._rates import Rates, check_two_tasks
 from ebbing.theory._recursion import ExpectedErrors, column
-from ebbing.theory.expectation import check_two_tasks
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -141,6 +142,11 @@ class ExpectationGrid(Tabular):
             "knowledge is kept."
         )
         notes = [hardly] if np.any(self.n / self.p < HARDLY_LEARNED) else []
+        if not np.all(np.isfinite(self.forgetting if T > 1 else self.generalization)):
+            notes.append(
+                "Where a task with noise has |p - n| <= 1 its expected error is infinite; forgetting, a difference of "
+                "infinities, is not defined there (-)."
+            )
         title = f"{T} task{'s' * (T > 1)} at {points} point{'s' * (points != 1)}\n{describe_model(self.n, self.p)}"
         return (Table(title, [*shown, *columns], abridged_rows(points, row), notes, left=()),)
 
@@ -175,11 +181,12 @@ def expect_grid(
         >>> grid.generalization.round(6).tolist()
         [[1.756897, 1.812069], [1.767399, 1.930026], [1.255981, 1.284355]]
     """
+    check_problem(problem)
     given: dict[str, npt.NDArray] = {"p": check_counts("p", problem.p if p is None else p)}
     if n is not None:
         given["n"] = check_counts("n", n)
     if sigma is not None:
-        given["sigma"] = check_non_negative("sigma", check_array("sigma", sigma))
+        given["sigma"] = check_square_magnitude("sigma", check_non_negative("sigma", check_array("sigma", sigma)))
     try:
         shape = np.broadcast_shapes(*(array.shape for array in given.values()))
     except ValueError:
@@ -188,7 +195,8 @@ def expect_grid(
     if (smallest := given["p"].min(initial=problem.p)) < problem.rank:
         raise ValueError(f"p={smallest}: the ground truths span {problem.rank} dimensions; use p >= {problem.rank}")
 
-    size, T = int(np.prod(shape)), problem.T
+    size, T = math.prod(shape), problem.T
+    check_memory(f"the rates of {T} tasks at {size:,} points", 10.0 * 8 * T * size, "use fewer points at a time")
 
     def at_every_point(name: str, default: npt.NDArray) -> npt.NDArray:  # (T, *grid)
         values = given[name] if name in given else default.reshape(T, *[1] * len(shape))

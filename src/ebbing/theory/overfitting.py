@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from ebbing._validate import LARGEST_COUNT, Array
 from ebbing.problem import Problem
-from ebbing.theory.expectation import check_two_tasks
+from ebbing.theory._rates import check_two_tasks
 from ebbing.theory.grid import expect_grid
 
 Quantity = Literal["forgetting", "generalization"]

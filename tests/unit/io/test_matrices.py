@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ebbing.io import matrices
+from ebbing._limits import MOST_MATRIX_BYTES
 from ebbing.io.matrices import read_matrix
 
 NAN = math.nan
@@ -189,7 +189,7 @@ class Bomb:
         (
             "m.npy",
             npy(np.array([[Bomb()]], dtype=object), allow_pickle=True),
-            "not a readable NumPy file .*llow_pickle",
+            "2-D array of object",
         ),
         ("m.npz", npz(a=FULL, b=FULL), r"holds \['a', 'b'\]; name one matrix"),
         ("m.npz", npz(), r"holds \[\]; name one matrix"),
@@ -264,12 +264,60 @@ def test_a_huge_ragged_file_is_not_padded(write):
 def test_a_file_too_large_for_a_matrix_is_not_read(tmp_path):
     file = tmp_path / "m.csv"
     with file.open("wb") as sparse:
-        sparse.truncate(matrices.MAX_BYTES + 1)
+        sparse.truncate(MOST_MATRIX_BYTES + 1)
     with pytest.raises(ValueError, match="100,000,001 bytes"):
         read_matrix(file)
 
 
 NEARLY_CSV = st.text(alphabet="0123456789.,;\t\n\"-eE ntask'\0", max_size=60).map(str.encode)
+
+
+def header_only(shape, descr="<f8"):
+    """An npy file of a shape, without its data."""
+    buffer = io.BytesIO()
+    np.lib.format.write_array_header_1_0(buffer, {"descr": descr, "fortran_order": False, "shape": shape})
+    return buffer.getvalue()
+
+
+def archive_of(**members):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in members.items():
+            archive.writestr(f"{name}.npy", content)
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("shape", "descr", "message"),
+    [
+        ((20_000, 20_000), "<f8", "20000 rows and 20000 columns; no more than 4,000,000 cells"),
+        ((10**9,), "<f8", "1-D array of float64"),
+        ((10**9, 2), "|O", "2-D array of object"),
+        ((2, 2), "<U100000000", "2-D array of <U100000000"),
+    ],
+)
+def test_arrays_are_refused_by_their_header(write, shape, descr, message):
+    """There is no data to read: only the header can have been looked at."""
+    header = header_only(shape, descr)
+    for name, content in (("m.npy", header), ("m.npz", archive_of(errors=header))):
+        with pytest.raises(ValueError, match=message):
+            read_matrix(write(name, content))
+
+
+def test_names_and_contents_of_archives_are_limited(write):
+    names = header_only((10**6,), "<U1000")
+    with pytest.raises(ValueError, match="names of 4,000,000,000 bytes; at most"):
+        read_matrix(write("m.npz", archive_of(errors=npy(np.eye(2)), names=names)))
+    many = archive_of(errors=npy(np.eye(2)), **{f"a{k}": b"" for k in range(3000)})
+    with pytest.raises(ValueError, match="an archive of too many arrays"):
+        read_matrix(write("m.npz", many))
+
+
+@pytest.mark.parametrize(("name", "piece"), [("m.csv", "\n"), ("m.csv", ","), ("m.json", "[],"), ("m.json", "{")])
+def test_text_of_too_many_cells_is_not_parsed(write, name, piece):
+    file = write(name, piece * 4_300_000)
+    with pytest.raises(ValueError, match="more than 4,000,000 cells; no more are read"):
+        read_matrix(file)
 
 
 @pytest.mark.parametrize("suffix", ["csv", "tsv", "json", "npy", "npz"])

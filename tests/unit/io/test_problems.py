@@ -1,6 +1,7 @@
 """Problems as people write them: TOML files in every form, matrix files, and slips of the pen."""
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -48,6 +49,9 @@ FORMS = {
     "gram = [[1, 0], [0, 1]]\ninitial = [1, 1, 0]": Problem.from_gram([[1, 0], [0, 1]], initial=[1, 1, 0], **COMMON),
     "distances = [[0, 0.9], [0.9, 0]]\nnorms = [1, 1]": Problem.from_distances([[0, 0.9], [0.9, 0]], [1, 1], **COMMON),
     "distances = [[0, 0.9], [0.9, 0]]": Problem.from_distances([[0, 0.9], [0.9, 0]], **COMMON),
+    "cosines = [[1, 0.5], [0.5, 1]]": Problem.from_cosines([[1, 0.5], [0.5, 1]], **COMMON),
+    "cosines = [[1, 0.5], [0.5, 1]]\nnorms = [1, 3]": Problem.from_cosines([[1, 0.5], [0.5, 1]], [1, 3], **COMMON),
+    "distances = [[0, 0.9], [0.9, 0]]\ntolerance = 0.1": Problem.from_distances([[0, 0.9], [0.9, 0]], **COMMON),
     "distances = [[0, 0.9], [0.9, 0]]\nnorms = 2": Problem.from_distances([[0, 0.9], [0.9, 0]], 2, **COMMON),
 }
 
@@ -63,7 +67,7 @@ def test_the_format_shown_in_the_documentation_is_read(read):
     problem = read(example)
     assert (problem.T, problem.p, problem.n[0], problem.sigma[0]) == (8, 100, 50, 0.3)
     alternatives = [line.strip(" #") for line in example.splitlines() if line.strip().startswith("#")]
-    assert len(alternatives) == 5
+    assert len(alternatives) == 6
     for line in alternatives:
         assert read(HEAD + line.split("#")[0]).T >= 2
 
@@ -111,7 +115,7 @@ ERRORS = {
     HEAD + "orthogonal = 2\nnoise = 0.3": "noise is not known here; known: p, n, sigma",
     HEAD + "orthogonal = 2\nP = 100": "P is not known here",
     HEAD + "[problem]\northogonal = 2": "problem is not known here",
-    HEAD + "orthogonal = 2\nnorms = [1, 1]": "norms goes with distances, not with orthogonal; leave it out",
+    HEAD + "orthogonal = 2\nnorms = [1, 1]": "norms goes with distances or cosines, not with orthogonal; leave it out",
     HEAD + "vectors = [[1]]\nnorm = 1": "norm goes with orthogonal or identical or categories, not with vectors",
     HEAD + "distances = [[0]]\nnorms = 1\ninitial = [1]": "initial goes with vectors or gram, not with distances",
     # types
@@ -273,3 +277,42 @@ def test_row_names_that_differ_from_the_header_raise(tmp_path):
     file.write_text(",a,b\nb,0,1\na,1,0\n")
     with pytest.raises(ValueError, match="the rows are named b, a but the columns a, b; give both in the same order"):
         read_ground_truths(file, "distances")
+
+
+# ---------------------------------------------------------------- limits
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("#" * 2_000_001, "more than 2,000,000 bytes.*--distances"),
+        ("a" + ".a" * 200 + " = 1", "more than 100 keys, or parts of a key"),
+        ('"a"' + ' . "a"' * 200 + " = 1", "more than 100 keys, or parts of a key"),
+        ("[a" + ".a" * 200 + "]", "more than 100 keys, or parts of a key"),
+        ("".join(f"[t{k}]\n" for k in range(101)), "more than 100 keys"),
+        ("x = {" + ", ".join(f"k{k} = 1" for k in range(101)) + "}", "more than 100 keys"),
+        ("".join(f"k{k} = 1\n" for k in range(8)), "k0, k1, k2, k3, k4 and 3 more are not known here"),
+    ],
+)
+def test_what_would_take_much_memory_is_not_parsed(read, text, message):
+    with pytest.raises(ValueError, match=message):
+        read(text)
+
+
+def test_dots_and_equal_signs_in_names_are_no_keys(read):
+    names = ["a." * 300, "=" * 300]
+    problem = read(HEAD + f"orthogonal = 2\nnames = {json.dumps(names)}\n# {'=' * 300}\n")
+    assert problem.names == tuple(names)
+    assert read(HEAD + "vectors = [\n" + "[0.5],\n" * 150 + "[0.5]\n]").T == 151
+
+
+def test_a_pipe_without_a_writer_is_empty(tmp_path):
+    os.mkfifo(tmp_path / "pipe.toml")
+    with pytest.raises(ValueError, match="p is missing"):
+        read_problem(tmp_path / "pipe.toml")
+
+
+def test_an_error_shows_the_beginning_of_a_long_entry(read):
+    with pytest.raises(ValueError, match="give a list with one list") as caught:
+        read(HEAD + "gram = [" + '"x",' * 10_000 + "]")
+    assert len(str(caught.value)) < 400

@@ -86,7 +86,7 @@ def test_short_protocol_does_not_stop_early():
 @pytest.mark.parametrize(
     ("method", "settings", "complaint"),
     [
-        ("adam", {}, "method 'adam': give one of fine-tuning, copies, gpm, trgp, trgp\\+, trgp-free"),
+        ("adam", {}, "method 'adam': give one of fine-tuning, copies, low-rank, gpm, trgp, trgp\\+, trgp-free"),
         ("trgp", {"weights": (1.2, 0.8)}, "method 'trgp' has no weights"),
         ("gpm", {"recency": 0.5}, "method 'gpm' has no weights"),
         ("fine-tuning", {"as_published": True}, "only trgp and trgp\\+ have a published variant"),
@@ -111,7 +111,7 @@ def test_preset_takes_the_given_settings():
         assert free.start_from == start_from
     network: Any = preset(SplitCifar100(tasks=20, classes=5), "gpm").architecture
     assert (network.tasks, network.classes) == (20, 5)
-    assert set(METHODS) == {"fine-tuning", "copies", "gpm", "trgp", "trgp+", "trgp-free"}
+    assert set(METHODS) == {"fine-tuning", "copies", "low-rank", "gpm", "trgp", "trgp+", "trgp-free"}
     for name in METHODS:
         assert preset(PermutedMnist(), name, epochs=7).method.schedule.epochs == 7  # type: ignore[attr-defined]
         assert preset(SplitCifar100(), name, epochs=7).method.schedule.epochs == 7  # type: ignore[attr-defined]

@@ -168,10 +168,10 @@ def test_simulation_of_one_run_and_of_constant_runs():
 def test_stakes_draw_the_orders():
     found = stakes(UNEQUAL)
     ax = draw(found)
-    assert labels(ax) == ("expected forgetting", "of 1,000 random orders")
+    assert labels(ax) == ("expected forgetting", "of all 120 orders")
     assert vertical_lines(ax) == [found.plan.value, found.given, found.worst.value]
     assert legend(ax)[0] == f"recommended (proved): {found.plan.value:.4g}"
-    assert sum(patch.get_height() for patch in ax.patches) == 1000
+    assert sum(patch.get_height() for patch in ax.patches) == 120
 
 
 def test_stakes_without_proof_draw_the_bound():

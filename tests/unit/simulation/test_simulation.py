@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from ebbing import metrics
+from ebbing._limits import TASKS_WITH_DEVIATIONS
 from ebbing.problem import Problem
 from ebbing.simulation import MeanEstimate, exact_law, simulate, simulate_metrics, simulate_textbook, solve_task
 from ebbing.theory import expect
@@ -351,3 +352,20 @@ def test_the_textbook_is_reproducible():
     a, b, other = (simulate_textbook(problem, 5, seed).errors for seed in (1, 1, 2))
     assert np.array_equal(a, b)
     assert not np.isclose(a[:, 1:], other[:, 1:]).any()
+
+
+@pytest.mark.parametrize("sampler", [simulate, simulate_metrics])
+def test_runs_that_do_not_fit_into_memory_are_refused(sampler):
+    with pytest.raises(ValueError, match=r"of 1,000,000,000,000 runs take .* GB, and .* has .* GB; use fewer"):
+        sampler(Problem.orthogonal(T=8, n=50, p=100), runs=10**12)
+
+
+def test_seeds_may_have_an_exponent():
+    problem = Problem.orthogonal(T=2, n=50, p=100)
+    assert np.array_equal(simulate(problem, 3, seed=1e3).errors, simulate(problem, 3, seed=1000).errors)  # type: ignore[arg-type]
+
+
+def test_many_tasks_are_compared_without_standard_deviations():
+    text = simulate_metrics(Problem.identical(TASKS_WITH_DEVIATIONS + 1, n=50, p=100, sigma=0.3), runs=2).summary()
+    assert "theory: expected" in text
+    assert "theory: standard deviation" not in text

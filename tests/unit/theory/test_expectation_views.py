@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from ebbing._limits import TASKS_WITH_DEVIATIONS
+from ebbing.io.schema import expectation_json
 from ebbing.problem import Problem
-from ebbing.theory import expect, expect_grid, forward_transfer
+from ebbing.theory import _covariance, expect, expect_grid, forward_transfer
 
 PROBLEM = Problem.orthogonal(T=8, n=50, p=100, sigma=0.3)
 
@@ -144,3 +146,65 @@ def test_grid_summary_line_by_line():
     ]
     assert "Where n/p is below 0.05 a task is hardly learned" in lines[7]
     assert "hardly" not in expect_grid(PROBLEM, p=[60, 70]).summary()
+
+
+# ---------------------------------------------------------------- many tasks
+
+
+def test_standard_deviations_of_many_tasks_on_demand():
+    e = expect(Problem.identical(TASKS_WITH_DEVIATIONS + 1, n=50, p=100, sigma=0.3))
+    text, content = " ".join(e.summary().split()), expectation_json(e)
+    assert "standard deviation of one run" not in text
+    assert "computed on demand" in text
+    assert content["forgetting"] == {"mean": e.forgetting, "std": None}
+    assert content["errors_std"] is None
+    assert not e.has_std
+    assert "_standard_deviations" not in vars(e)
+
+
+def test_standard_deviations_report_their_progress():
+    problem = Problem.orthogonal(4, n=50, p=100, sigma=0.3)
+    e, fractions = expect(problem), []
+    e.compute_std(fractions.append)
+    assert fractions == [0.25, 0.5, 0.75, 1.0]
+    e.compute_std(lambda _: pytest.fail("computed twice"))
+    assert e.forgetting_std == expect(problem).forgetting_std
+
+
+def test_covariances_by_blocks_are_the_same(monkeypatch):
+    W = np.random.default_rng(0).standard_normal((11, 4))
+    problem = Problem.from_vectors(W, n=np.arange(5, 16), p=30, sigma=0.3)
+    whole = expect(problem)
+    whole.compute_std()
+    monkeypatch.setattr(_covariance, "_ENTRIES_AT_ONCE", 30)  # two rows at a time
+    blocks = expect(problem)
+    assert np.array_equal(whole.errors_std, blocks.errors_std)
+    assert whole.forgetting_std == pytest.approx(blocks.forgetting_std, rel=1e-14)
+    assert whole.generalization_std == blocks.generalization_std
+
+
+def test_one_task_has_no_columns_about_others():
+    text = expect(Problem.orthogonal(1, n=50, p=100)).summary()
+    assert "One task forgets nothing" in text
+    assert "at the end" not in text
+
+
+def test_a_grid_says_why_forgetting_is_missing():
+    problem = Problem.orthogonal(2, n=50, p=100, sigma=0.3)
+    assert "|p - n| <= 1" in " ".join(expect_grid(problem, p=[51, 100]).summary().split())
+    assert "|p - n| <= 1" not in expect_grid(problem, p=[60, 100]).summary()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"sigma": 1e200}, "sigma has an entry of 1e[+]200"),
+        ({"p": [[1], [1, 2]]}, "p is not an array of numbers"),
+        ({"p": np.full((100_000, 1), 100), "n": np.full((1, 100_000), 50)}, "at 10,000,000,000 points take"),
+    ],
+)
+def test_a_grid_checks_its_numbers_before_work(change, message):
+    with pytest.raises(ValueError, match=message):
+        expect_grid(Problem.orthogonal(2, n=50, p=100), **change)
+    with pytest.raises(ValueError, match="problem is a int"):
+        expect_grid(5)  # type: ignore[arg-type]

@@ -3,6 +3,7 @@
 from ebbing.learn.methods.copies import Copies, CopiesLearner
 from ebbing.learn.methods.fine_tuning import FineTuning, FineTuningLearner, UnprotectedMethod
 from ebbing.learn.methods.gpm import Gpm
+from ebbing.learn.methods.low_rank import LowRank, LowRankLearner
 from ebbing.learn.methods.sgd import Sgd
 from ebbing.learn.methods.trgp import Trgp
 from ebbing.learn.methods.trgp_free import StartFrom, TrgpFree
@@ -14,6 +15,8 @@ __all__ = [
     "FineTuning",
     "FineTuningLearner",
     "Gpm",
+    "LowRank",
+    "LowRankLearner",
     "Sgd",
     "StartFrom",
     "Trgp",

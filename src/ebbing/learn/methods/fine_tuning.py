@@ -108,6 +108,20 @@ class FineTuningLearner(BaseLearner):
     ) -> AbstractContextManager[TrainableParameters]:
         return self.task(task)
 
+    # Hooks for methods that train other parameters, or store other values
+
+    def _open_task(self) -> TrainableParameters:
+        """Return the parameters to train; may parametrize the network until `_close_task`."""
+        return TrainableParameters({name: p for name, p in self.network.named_parameters() if p.requires_grad})
+
+    def _close_task(self) -> State:
+        """Undo `_open_task`, if it was called, but keep the trained values; return those that the task stores."""
+        return self._copy_values(self._task_specific)
+
+    def _weights_of(self, task: int) -> State:
+        """Return the values of the network, by name, that differ from task to task."""
+        return self._task_values[task]
+
     @contextmanager
     def task(
         self, task: str, examples: Data | None = None, loss: Callable[[Tensor, Tensor], Tensor] = task_loss
@@ -140,6 +154,7 @@ class FineTuningLearner(BaseLearner):
             reason = "a task is being learned: leave the context of task() first"
 
             def undo() -> None:
+                self._close_task()
                 self._write_values(before)
                 restore_buffers()
                 del self.tasks[count:], self._task_values[count:]
@@ -147,16 +162,14 @@ class FineTuningLearner(BaseLearner):
             try:
                 with self._reserved(reason), preserved_modes(self.network), torch.enable_grad():
                     self._pending_restore = undo
-                    parameters = TrainableParameters(
-                        {name: p for name, p in self.network.named_parameters() if p.requires_grad}
-                    )
                     self._write_values(self._initial_values)
+                    parameters = self._open_task()
                     with task_bound(self.network, count):
                         self.network.train()
                         yield parameters
                 parameters.check_finite(task)
                 check_buffer_shapes(self.network, shapes)
-                self._task_values.append(self._copy_values(self._task_specific))
+                self._task_values.append(self._close_task())
                 self.tasks.append(task)
                 if loss is not task_loss:
                     self._custom_losses.add(task)
@@ -173,10 +186,10 @@ class FineTuningLearner(BaseLearner):
 
     @contextmanager
     def _task_weights(self, task: int | None) -> Iterator[None]:
-        before = self._copy_values(self._task_specific)
+        weights = {} if task is None else self._weights_of(task)
+        before = self._copy_values(weights)
         with preserved_modes(self.network), self._restored_after(lambda: self._write_values(before)):
-            if task is not None:
-                self._write_values(self._task_values[task])
+            self._write_values(weights)
             self.network.eval()
             yield
 

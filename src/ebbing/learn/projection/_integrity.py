@@ -66,7 +66,7 @@ def fingerprint(layers: list[Layer]) -> Fingerprint:
     hashes = []
     for layer in layers:
         bits = layer.module.weight.detach().flatten(1)
-        bits = bits.view({torch.float32: torch.int32, torch.float64: torch.int64}[bits.dtype])
+        bits = bits.view({2: torch.int16, 4: torch.int32, 8: torch.int64}[bits.element_size()])
         hashes.append(sum(int((sums * _position_factors(sums)).sum()) for sums in (bits.sum(0), bits.sum(1))))
     return hashes
 

@@ -106,3 +106,17 @@ def test_small_alexnet_has_the_expected_sizes(alexnet):
 def test_task_without_a_head_raises(alexnet, task):
     with pytest.raises(ValueError, match=rf"task {task} \(from 0\): the network has 3 heads; build it with more"):
         alexnet(torch.zeros(2, 3, 32, 32, dtype=torch.float64), task=task)
+
+
+def test_narrower_network_has_every_layer_narrower():
+    network = SmallAlexNet(width=0.25).build(seed=0)
+    shapes = [tuple(value.shape[:2]) for value in network.parameters() if value.ndim > 1][:6]
+    assert shapes == [(16, 3), (32, 16), (64, 32), (512, 256), (512, 512), (10, 512)]
+    assert network(torch.zeros(3, 3, 32, 32), task=9).shape == (3, 10)
+    with pytest.raises(ValueError, match="width=0: give a multiple of the published width"):
+        SmallAlexNet(width=0)
+
+
+def test_published_width_keeps_the_key_of_stored_results():
+    assert SmallAlexNet().settings() == {"tasks": 10, "classes": 10}
+    assert SmallAlexNet(width=0.5).settings() == {"tasks": 10, "classes": 10, "width": 0.5}

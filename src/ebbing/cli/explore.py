@@ -1,0 +1,33 @@
+"""The command that writes and opens the explorer."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ebbing.cli.options import ProblemFile
+
+
+def explore(
+    file: ProblemFile = None,
+    *,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")] = Path("explorer.html"),
+    opens: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
+) -> None:
+    """Write a page in which forgetting can be explored with sliders, and open it in a browser.
+
+    The page needs no server and no network: it can be mailed, archived and put on a web site.
+
+    Example: ebbing explore --out explorer.html
+    """
+    import webbrowser
+
+    from ebbing.explorer import write_explorer
+    from ebbing.io.problems import read_problem
+
+    write_explorer(out, None if file is None else read_problem(file))
+    print(f"wrote {out}")
+    if opens and not webbrowser.open(out.absolute().as_uri()):
+        print("no browser could be started: open the file yourself")

@@ -1,0 +1,121 @@
+"""How sure an advised order is: would other examples of the same tasks advise it, too?
+
+The examples are split into halves, at random and repeatedly. An order that is chosen on one half is judged on the
+other: what it gains there over the mean of all orders is not the luck of the examples that chose it. The spread over
+splits is that of the choice of examples; it knows nothing of the noise between training runs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ebbing._validate import Array
+from ebbing.forecasting._search import Weights
+from ebbing.forecasting.recursion import KernelModel
+
+_MOST_ORDERS = 240
+"""Orders that are compared on each half."""
+
+
+@dataclass(frozen=True, eq=False)
+class Confidence:
+    """Results of orders on random halves of the examples.
+
+    Attributes:
+        orders: The orders that were compared, the advised one first (orders, T).
+        values: The value of each order on each half (2 splits, orders); rows 2k and 2k+1 are the halves of split k.
+    """
+
+    orders: np.ndarray
+    values: Array
+
+    @property
+    def gains(self) -> Array:
+        """What the order chosen on one half gains on the other over the mean order, for each half (2 splits,)."""
+        other = np.arange(len(self.values)) ^ 1
+        chosen = self.values[other].argmin(axis=1)
+        return self.values.mean(axis=1) - self.values[np.arange(len(self.values)), chosen]
+
+    @property
+    def gain(self) -> float:
+        """The mean of these gains."""
+        return float(self.gains.mean())
+
+    @property
+    def gain_error(self) -> float:
+        """The standard error of the gain as the examples vary.
+
+        The halves of a split have no example in common, and a half has twice the variance of the whole: so the squared
+        difference of the two gains is four times the variance that the whole has.
+        """
+        halves = self.gains.reshape(-1, 2)
+        return float(np.sqrt(np.square(halves[:, 0] - halves[:, 1]).mean()) / 2)
+
+    def differences(self) -> tuple[Array, Array]:
+        """Return by how much each order is worse than the advised one, and the standard error of that (orders,).
+
+        The standard error is that of `gain_error`.
+        """
+        worse = self.values - self.values[:, :1]
+        halves = worse.reshape(-1, 2, worse.shape[1])
+        spread = np.square(halves[:, 0] - halves[:, 1]).mean(axis=0)
+        return worse.mean(axis=0), np.sqrt(spread) / 2
+
+    @property
+    def agreement(self) -> float:
+        """The mean rank correlation between the values of orders on the two halves of a split."""
+        pairs = self.values.reshape(-1, 2, self.values.shape[1])
+        return float(np.mean([rank_correlation(one, other) for one, other in pairs]))
+
+
+def compare_on_halves(
+    model: KernelModel, weights: Weights, orders: np.ndarray, advised: np.ndarray, *, splits: int, seed: int
+) -> Confidence:
+    """Compute the values of orders on random halves of the examples.
+
+    Args:
+        model: The model.
+        weights: The value of an order.
+        orders: All orders, or random ones (orders, T); if there are many, some are chosen.
+        advised: The order that is advised (T,).
+        splits: The number of splits into halves.
+        seed: The seed of splits and of the choice of orders.
+
+    Returns:
+        The values on each half.
+    """
+    random = np.random.default_rng([seed, 1])
+    others = orders[(orders != advised).any(axis=1)]
+    if len(others) > _MOST_ORDERS:
+        others = others[random.choice(len(others), _MOST_ORDERS, replace=False)]
+    compared = np.vstack([advised[None], others])
+    values = []
+    for _ in range(splits):
+        for train, test in zip(_halves(model.train, random), _halves(model.test, random), strict=True):
+            values.append(weights.values(*model.part(train, test).evaluate(compared)))
+    return Confidence(compared, np.array(values))
+
+
+def _halves(rows: tuple[np.ndarray, ...], random: np.random.Generator) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    mixed = [random.permutation(one) for one in rows]
+    return [one[: (len(one) + 1) // 2] for one in mixed], [one[len(one) // 2 :] for one in mixed]
+
+
+def rank_correlation(one: Array, other: Array) -> float:
+    """Return Spearman's rank correlation, ties at their mean rank; 0 if one of them does not vary.
+
+    >>> rank_correlation(np.array([1.0, 2.0, 5.0]), np.array([0.0, 4.0, 3.0]))
+    0.5
+    """
+    ranks = [_ranks(values) for values in (one, other)]
+    spread = ranks[0].std() * ranks[1].std()
+    if spread == 0:
+        return 0.0
+    return float(((ranks[0] - ranks[0].mean()) * (ranks[1] - ranks[1].mean())).mean() / spread)
+
+
+def _ranks(values: Array) -> Array:
+    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return (np.cumsum(counts) - (counts - 1) / 2)[inverse]

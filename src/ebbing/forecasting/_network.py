@@ -1,0 +1,101 @@
+"""What a forecast needs of a PyTorch network: its outputs example by example, and the parameters that are trained."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+Inputs = Tensor | dict[str, Tensor]
+"""Inputs of several examples: a tensor (rows, ...), or tensors by the names of the network's arguments."""
+
+Progress = Callable[[float], None]
+"""A function that is called with the share of the work that is done."""
+
+
+@contextmanager
+def evaluation_mode(network: nn.Module) -> Iterator[None]:
+    """Put a network into evaluation mode, and every module back into its own mode at the end."""
+    modes = {module: module.training for module in network.modules()}
+    network.eval()
+    try:
+        yield
+    finally:
+        for module, training in modes.items():
+            module.training = training
+
+
+def trained_parameters(network: nn.Module) -> dict[str, nn.Parameter]:
+    """Return the parameters that are trained, by name; a network without any is an error."""
+    found = {name: value for name, value in network.named_parameters() if value.requires_grad}
+    if not found:
+        raise ValueError(
+            f"{type(network).__name__} has no parameter with requires_grad=True: nothing would be trained; set "
+            "requires_grad_(True) on what you will train"
+        )
+    return found
+
+
+def to_tensors(network: nn.Module, inputs: Any) -> Inputs:
+    """Return inputs as tensors on the network's device; floating-point inputs get the type of its parameters."""
+    first = next(iter(trained_parameters(network).values()))
+
+    def convert(value: Any) -> Tensor:
+        tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.ascontiguousarray(value))
+        tensor = tensor.detach().to(first.device)
+        return tensor.to(first.dtype) if tensor.is_floating_point() else tensor
+
+    return {key: convert(value) for key, value in inputs.items()} if isinstance(inputs, Mapping) else convert(inputs)
+
+
+def num_rows(inputs: Inputs) -> int:
+    """Return the number of examples."""
+    return len(next(iter(inputs.values()))) if isinstance(inputs, dict) else len(inputs)
+
+
+def take(inputs: Inputs, rows: slice) -> Inputs:
+    """Return some of the examples."""
+    return {key: value[rows] for key, value in inputs.items()} if isinstance(inputs, dict) else inputs[rows]
+
+
+def call(network: Callable[..., Any], inputs: Inputs) -> Tensor:
+    """Return the outputs of a network as a matrix (rows, outputs).
+
+    A result with an attribute `logits` (as those of transformers) stands for its logits.
+    """
+    result = network(**inputs) if isinstance(inputs, dict) else network(inputs)
+    outputs = getattr(result, "logits", result)
+    if not isinstance(outputs, Tensor):
+        raise ValueError(
+            f"the network returns {type(result).__name__}: a forecast needs a tensor (rows, outputs); wrap the network "
+            "in a module that returns one"
+        )
+    if outputs.ndim == 1:
+        outputs = outputs[:, None]
+    if outputs.ndim != 2 or len(outputs) != num_rows(inputs):
+        raise ValueError(
+            f"the network returns shape {tuple(outputs.shape)} for {num_rows(inputs)} examples: a forecast needs "
+            "(rows, outputs); wrap the network in a module that returns that"
+        )
+    return outputs
+
+
+def network_outputs(network: nn.Module, inputs: Any, *, batch: int = 64) -> np.ndarray:
+    """Compute the outputs of a network in evaluation mode, (rows, outputs) in float64."""
+    tensors = to_tensors(network, inputs)
+    with evaluation_mode(network), torch.no_grad():
+        parts = [call(network, take(tensors, rows)) for rows in batches(num_rows(tensors), batch)]
+    outputs = torch.cat(parts).cpu().to(torch.float64).numpy()
+    if not np.isfinite(outputs).all():
+        row = int(np.argwhere(~np.isfinite(outputs))[0, 0])
+        raise ValueError(f"the network's output for example {row} is not finite; check its weights and the inputs")
+    return outputs
+
+
+def batches(size: int, batch: int) -> list[slice]:
+    """Return consecutive slices of at most `batch` rows."""
+    return [slice(start, min(start + batch, size)) for start in range(0, size, batch)]

@@ -1,0 +1,150 @@
+"""Ways to a forecast: a network and data, precomputed features, or data alone: `forecast`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ebbing._validate import Array, check_number
+from ebbing.forecasting._forecast import Forecast
+from ebbing.forecasting._search import Progress
+from ebbing.forecasting.examples import Examples
+from ebbing.forecasting.kernels import linear_kernel, normalize, random_feature_kernel
+from ebbing.forecasting.recursion import KernelModel
+from ebbing.forecasting.targets import Targets
+
+MOST_ROWS = 8000
+"""Rows of a forecast, if sizes are not given: its kernel then takes half a gigabyte at most."""
+
+MOST_EXAMPLES = 200
+"""Training and test examples of each task, if sizes are not given."""
+
+_KERNELS = {
+    "linear": (linear_kernel, "linear model of the inputs"),
+    "random features": (random_feature_kernel, "random features of the inputs"),
+}
+
+
+def forecast(
+    network: Any,
+    tasks: Mapping[str, Any],
+    *,
+    train_size: int | None = None,
+    test_size: int | None = None,
+    ridge: float = 0.0,
+    time: float | None = None,
+    alignment: float = 0.0,
+    seed: int = 0,
+    memory: float = 2e9,
+    progress: Progress | None = None,
+) -> Forecast:
+    """Predict what a model will forget when it learns tasks one after another. Nothing is trained.
+
+    The model is the paper's: each task is learned to the solution nearest to where it starts. Its features are the
+    gradients of the network's outputs at the present weights, so that it is exact for a linear head on frozen features,
+    and an approximation for a network that moves far from where it starts.
+
+    Args:
+        network: A PyTorch network; only parameters with `requires_grad` count. Several networks: their kernels are
+            averaged, which helps for networks with random weights. "linear": the inputs are features (of a frozen
+            backbone, say) and a linear head is trained. "random features": a generic model of tabular data.
+        tasks: Data by task: {"train": data, "test": data}, or data alone, of which a part is held out. Data is a pair
+            (inputs, labels) of tensors or arrays, a Dataset or a DataLoader. Labels are whole numbers for classes, 0
+            and 1 for yes or no, or floating-point numbers for regression.
+        train_size: Training examples of each task, chosen at random; None for 200, fewer for more than 20 tasks.
+        test_size: Test examples of each task; None for as many.
+        ridge: A penalty on the distance from the previous weights, in units of the mean squared gradient.
+        time: How long each task is trained, for those who stop early: learning rate times steps, in units of one over
+            the mean squared gradient. None: until the task is fitted.
+        alignment: How much the kernel aligns with what was learned; 1 is a good value for small networks with random
+            weights.
+        seed: The seed of the choice of examples.
+        memory: Bytes that stored gradients may take.
+        progress: A function that is called with the share of the work that is done.
+
+    Returns:
+        The forecast.
+
+    Example:
+        >>> random = np.random.default_rng(0)
+        >>> inputs = random.standard_normal((300, 20))
+        >>> tasks = {name: (inputs, inputs @ random.standard_normal(20) > 0) for name in ("cats", "dogs", "cars")}
+        >>> found = forecast("linear", tasks)
+        >>> found.errors(["cats", "dogs"]).round(2).tolist()
+        [[0.25, 0.25], [0.11, 0.36], [0.32, 0.08]]
+    """
+    ridge, alignment = check_number("ridge", ridge), check_number("alignment", alignment)
+    time = None if time is None else check_number("time", time)
+    most = min(MOST_EXAMPLES, max(2, MOST_ROWS // (2 * max(len(tasks), 1)))) if isinstance(tasks, Mapping) else 1
+    train_size = most if train_size is None else train_size
+    examples = Examples.read(tasks, train_size=train_size, test_size=test_size or train_size, seed=seed)
+    if isinstance(network, str):
+        kernel, targets, start, source = _without_network(network, examples)
+    else:
+        kernel, targets, start, source = _of_networks(network, examples, memory, progress)
+    model = KernelModel(normalize(kernel), start, targets, examples.train, examples.test, ridge, time, alignment)
+    return Forecast(examples.names, model, source, _notes(model))
+
+
+def _without_network(name: str, examples: Examples) -> tuple[Array, Targets, Array, str]:
+    if name not in _KERNELS:
+        raise ValueError(f"network={name!r}: give a PyTorch network, 'linear' or 'random features'")
+    if isinstance(examples.inputs, dict):
+        raise ValueError(f"network={name!r}: inputs are arrays by name; give one array of features")
+    kernel, source = _KERNELS[name]
+    targets = Targets.of(examples.labels)
+    return kernel(examples.inputs), targets, targets.predictions(None), source
+
+
+def _of_networks(
+    network: Any, examples: Examples, memory: float, progress: Progress | None
+) -> tuple[Array, Targets, Array, str]:
+    try:
+        from torch import nn
+
+        from ebbing.forecasting._network import network_outputs
+        from ebbing.forecasting._tangent_kernel import tangent_kernel
+    except ImportError:
+        raise ImportError(
+            "a forecast of a network needs PyTorch, which is missing: pip install 'ebbing[learn]'"
+        ) from None
+
+    networks = list(network) if isinstance(network, Sequence) and not isinstance(network, nn.Module) else [network]
+    for one in networks:
+        if not isinstance(one, nn.Module):
+            raise ValueError(
+                f"network={type(one).__name__}: give a PyTorch network (nn.Module), several of them, 'linear' or "
+                "'random features'"
+            )
+    if not networks:
+        raise ValueError("network: an empty list; give at least one network")
+    outputs = [network_outputs(one, examples.inputs) for one in networks]
+    targets = Targets.of(examples.labels, outputs[0].shape[1])
+    start = np.mean([targets.predictions(one) for one in outputs], axis=0)
+    kernel = np.zeros((examples.rows, examples.rows))
+    for k, one in enumerate(networks):
+
+        def report(share: float, k: int = k) -> None:
+            if progress is not None:
+                progress((k + share) / len(networks))
+
+        kernel += normalize(tangent_kernel(one, examples.inputs, memory=memory, progress=report)) / len(networks)
+    size = sum(p.numel() for p in networks[0].parameters() if p.requires_grad)
+    several = f" of {len(networks)} networks" if len(networks) > 1 else ""
+    return kernel, targets, start, f"tangent kernel{several} at the present weights, {size:,} trained parameters"
+
+
+def _notes(model: KernelModel) -> tuple[str, ...]:
+    """Return what should make the user doubt the forecast."""
+    notes = []
+    alone = np.array([model.errors([rows])[1, t] for t, rows in enumerate(model.train)])
+    initial = model.errors([])[0]
+    weak = [t for t in range(model.T) if alone[t] > 0.8 * initial[t]]
+    if weak:
+        notes.append(
+            f"{len(weak)} of {model.T} tasks are hardly learned by this model (their error stays above 80% of the "
+            "initial one): their forecast means little."
+        )
+    return tuple(notes)

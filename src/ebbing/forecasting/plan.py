@@ -1,0 +1,224 @@
+"""The order of tasks that a forecast advises, with what is at stake and how sure it is: `ForecastPlan`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ebbing._tables import Table, Tabular, escape_control, format_number, to_frame
+from ebbing._validate import Array
+from ebbing.forecasting._confidence import Confidence
+from ebbing.forecasting._search import Objective
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+SURE = 2.0
+"""Standard errors that a gain must exceed to count."""
+
+NEGLIGIBLE = 0.02
+"""A gain below this share of the initial model's error does not matter, however sure it is."""
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ForecastPlan(Tabular):
+    """The order of tasks that a forecast advises.
+
+    Attributes:
+        task_names: The tasks' names, in the order in which they were given.
+        objective: "forgetting", "generalization" or the weights of both.
+        order: Indices of the tasks from 0, in the advised order (T,).
+        value: The objective in that order.
+        worst_order: The worst order found (T,).
+        worst: The objective in that order.
+        given: The objective in the order in which the tasks were given.
+        orders: Every order, or random ones (orders, T).
+        values: The objective in each of them (orders,).
+        complete: Whether these are all orders, so that no order has a lower value.
+        initial_error: The mean error of the initial model, the scale of what is negligible.
+        confidence: What the same orders are worth on random halves of the examples.
+    """
+
+    task_names: tuple[str, ...]
+    objective: Objective
+    order: tuple[int, ...]
+    value: float
+    worst_order: tuple[int, ...]
+    worst: float
+    given: float
+    orders: np.ndarray
+    values: Array
+    complete: bool
+    initial_error: float
+    confidence: Confidence
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tasks' names in the advised order."""
+        return self._named(self.order)
+
+    @property
+    def random(self) -> float:
+        """The objective in a random order, on average."""
+        return float(self.values.mean())
+
+    @property
+    def gain(self) -> float:
+        """What an order chosen on half of the examples gains over a random one on the other half, on average."""
+        return self.confidence.gain
+
+    @property
+    def gain_error(self) -> float:
+        """The standard error of that gain as the examples vary."""
+        return self.confidence.gain_error
+
+    @property
+    def matters(self) -> bool:
+        """Whether the order matters: whether the gain exceeds its noise, and is not negligible."""
+        return self.gain > max(SURE * self.gain_error, NEGLIGIBLE * self.initial_error)
+
+    @cached_property
+    def as_good(self) -> tuple[tuple[str, ...], ...]:
+        """The orders that were compared and are not clearly worse than the advised one, which comes first.
+
+        Returns:
+            Names of tasks in the order of learning, for each order.
+        """
+        worse, error = self.confidence.differences()
+        value = dict(zip(map(tuple, self.orders.tolist()), self.values.tolist(), strict=True))
+        chosen = [tuple(order) for order in self.confidence.orders[worse <= SURE * error].tolist()]
+        others = sorted((order for order in chosen if order != self.order), key=lambda order: value[order])
+        return tuple(self._named(order) for order in (self.order, *others))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the orders with their values as a pandas DataFrame.
+
+        Returns:
+            One row per order, best first, with the columns `order` (names in the order of learning), `value` and `role`
+            ("advised", "given", "worst" or nothing).
+        """
+        rows = {tuple(order): float(value) for order, value in zip(self.orders.tolist(), self.values, strict=True)}
+        given = tuple(range(len(self.task_names)))
+        rows |= {self.order: self.value, given: self.given, self.worst_order: self.worst}
+        roles = {self.worst_order: "worst", given: "given", self.order: "advised"}
+        ranked = sorted(rows.items(), key=lambda row: (round(row[1], 12), row[0] != self.order, row[0]))
+        return to_frame(
+            {
+                "order": [self._named(order) for order, _ in ranked],
+                "value": [value for _, value in ranked],
+                "role": [roles.get(order, "") for order, _ in ranked],
+            }
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the orders on a line from best to worst, with the advised and the given one.
+
+        Args:
+            ax: The axes to draw on; a new figure if None.
+
+        Returns:
+            The axes.
+        """
+        from ebbing.plot.forecasts import plot_forecast_orders
+
+        return plot_forecast_orders(self, ax=ax)
+
+    def _named(self, order: Sequence[int]) -> tuple[str, ...]:
+        return tuple(self.task_names[i] for i in order)
+
+    def _tables(self) -> Sequence[Table]:
+        quantity = describe_objective(self.objective)
+        if self.matters:
+            heading = f"Learn in this order for the least {quantity}:\n  {join(self.names)}"
+        else:
+            heading = (
+                f"The order does not matter here{self._why_not}. The order of least {quantity}, if one must be chosen:"
+                f"\n  {join(self.names)}"
+            )
+        rows = [
+            ["advised order", format_number(self.value, ".4g")],
+            ["order as given", format_number(self.given, ".4g")],
+            ["random order, mean", format_number(self.random, ".4g")],
+            ["worst order" + ("" if self.complete else " found"), format_number(self.worst, ".4g")],
+        ]
+        return (Table(heading, ["predicted", quantity], rows, [*self._certainty(), self._alternatives()]),)
+
+    @property
+    def _gain(self) -> str:
+        return f"{format_number(self.gain, '.2g')} ± {format_number(self.gain_error, '.2g')}"
+
+    @property
+    def _why_not(self) -> str:
+        if self.random - self.value <= NEGLIGIBLE * self.initial_error or self.gain > SURE * self.gain_error:
+            least = format_number(NEGLIGIBLE * self.initial_error, ".2g")
+            return f": the best order gains less than {least} over a random one, {NEGLIGIBLE:.0%} of the initial error"
+        return (
+            f", as far as these examples can tell: what an order chosen on one half of them gains on the other half, "
+            f"{self._gain}, is not above its noise; more examples (train_size, test_size) may tell"
+        )
+
+    def _certainty(self) -> list[str]:
+        found = (
+            f"All {len(self.orders):,} orders were computed."
+            if self.complete
+            else f"There are too many orders to compute all: beam and exchange search; {len(self.orders)} random ones."
+        )
+        sure = (
+            f"How sure: an order chosen on one half of the examples gains {self._gain} over a random order on the "
+            f"other half; the two halves rank orders with a correlation of {self.confidence.agreement:.2f}. Training "
+            "runs differ by chance, too, which a forecast does not know: `ebbing.measure` does."
+        )
+        return [found, sure]
+
+    def _alternatives(self) -> str:
+        others = self.as_good[1:]
+        if not others:
+            return "No other order is as good, as far as these examples tell."
+        shown = "; ".join(join(names) for names in others[:_SHOWN])
+        compared = len(self.confidence.orders) - 1
+        return f"{len(others)} of {compared} other orders are not clearly worse, as {shown}."
+
+    def __repr__(self) -> str:
+        value = format_number(self.value, ".4g")
+        return f"ForecastPlan({join(self.names)}, value={value}, matters={self.matters})"
+
+
+def describe_objective(objective: Objective) -> str:
+    """Return the name of the quantity that is minimized.
+
+    Args:
+        objective: The objective as users give it.
+
+    Returns:
+        A few words.
+
+    Example:
+        >>> describe_objective("generalization")
+        'generalization error'
+    """
+    if isinstance(objective, str):
+        return {"forgetting": "forgetting", "generalization": "generalization error"}[objective]
+    return "mix of forgetting and generalization error"
+
+
+def join(names: Sequence[str]) -> str:
+    """Return names of tasks in the order of learning.
+
+    Args:
+        names: The names.
+
+    Returns:
+        One line.
+
+    Example:
+        >>> join(("cats", "dogs"))
+        'cats > dogs'
+    """
+    return " > ".join(map(escape_control, names))

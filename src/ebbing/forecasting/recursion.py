@@ -1,0 +1,279 @@
+"""Learning tasks one after another with a fixed kernel: the paper's model on given data.
+
+========  ====================================================================================  ==========
+here      meaning                                                                               shape
+========  ====================================================================================  ==========
+K         kernel of all rows (training and test examples of every task), of mean diagonal 1     (N, N)
+f         predictions of all rows, one column for each output                                   (N, C)
+y         what they should be                                                                   (N, C)
+t         the training rows of a task, or of a mixture of tasks                                 (n,)
+========  ====================================================================================  ==========
+
+One step:  f <- f + K[:, t] R (y[t] - f[t]),  with R = g(K[t, t]) and a filter g of its eigenvalues s:
+
+    to the end (minimum norm)     g(s) = 1/s, and 0 for s = 0
+    ridge rho                     g(s) = 1/(s + rho)
+    gradient flow for time tau    g(s) = (1 - exp(-tau s / n)) / s
+
+A kernel that *aligns* with what was learned gets, after each step, gamma v v' for every output: v is its clipped
+prediction without the undecided part, scaled such that v has mean square 1 over rows. R then changes by a matrix of low
+rank, which Woodbury's formula inverts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ebbing._validate import Array
+from ebbing.forecasting.targets import Targets
+
+_NEGLIGIBLE = 1e-10
+"""Eigenvalues below this share of the largest are zero: directions that no example determines."""
+
+_STATES_BYTES = 32e6
+"""Bytes of the predictions that are held at once for many orders."""
+
+Rows = np.ndarray
+"""Indices of rows."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelModel:
+    """A model with a fixed kernel that learns tasks one after another.
+
+    Attributes:
+        kernel: K (N, N), symmetric, of mean diagonal 1.
+        start: The predictions before anything is learned (N, C).
+        targets: What the predictions should be.
+        train: The training rows of each task.
+        test: The test rows of each task.
+        ridge: rho, the penalty on the distance from the previous weights, in units of the kernel's mean diagonal.
+        time: tau, the time of gradient flow in the same units; None to learn to the end.
+        alignment: gamma, how much the kernel aligns with what was learned.
+    """
+
+    kernel: Array
+    start: Array
+    targets: Targets
+    train: tuple[Rows, ...]
+    test: tuple[Rows, ...]
+    ridge: float = 0.0
+    time: float | None = None
+    alignment: float = 0.0
+    _solvers: dict[bytes, Array] = field(default_factory=dict, repr=False)
+    _updates: dict[bytes, Array] = field(default_factory=dict, repr=False)
+
+    @property
+    def T(self) -> int:
+        """The number of tasks."""
+        return len(self.train)
+
+    def solver(self, rows: Rows) -> Array:
+        """Compute R = g(K[t, t]).
+
+        Args:
+            rows: The training rows t of a step (n,).
+
+        Returns:
+            R (n, n).
+        """
+        key = rows.tobytes()
+        if key in self._solvers:
+            return self._solvers[key]
+        s, V = np.linalg.eigh(self.kernel[np.ix_(rows, rows)])
+        present = s > _NEGLIGIBLE * max(float(s[-1]), 0.0)
+        safe = np.where(present, s, 1.0) + self.ridge
+        gain = 1.0 / safe if self.time is None else -np.expm1(-self.time * safe / len(rows)) / safe
+        solver = (V * np.where(present, gain, 0.0)) @ V.T
+        if self._is_task(rows):  # mixtures are seldom learned twice
+            self._solvers[key] = solver
+        return solver
+
+    def learn(self, state: State, rows: Rows, read: Rows | None = None) -> State:
+        """Learn the examples of some rows.
+
+        Args:
+            state: The models before the step.
+            rows: The training rows t of the step.
+            read: The rows whose predictions are needed afterwards; None for all.
+
+        Returns:
+            The models after the step.
+        """
+        n, models, outputs = len(rows), state.predictions.shape[1], state.predictions.shape[2]
+        residual = (self.targets.values[rows][:, None] - state.predictions[rows]).reshape(n, -1)
+        before = state.predictions if read is None else state.predictions[read]
+        if not self.alignment:
+            change = self._update(rows, read) @ residual
+            return State(before + change.reshape(before.shape), state.directions)
+        R, U = self.solver(rows), state.directions[rows]  # (n, models, k)
+        k = U.shape[2]
+        weights = (R @ residual).reshape(n, models, outputs)
+        if k:
+            Z = (R @ U.reshape(n, -1)).reshape(n, models, k)
+            inner = np.eye(k) + np.einsum("nmk,nml->mkl", U, Z)
+            right = np.einsum("nmk,nmc->mkc", U, weights)
+            weights = weights - np.einsum("nmk,mkc->nmc", Z, np.linalg.solve(inner, right))
+        kernel = self.kernel[:, rows] if read is None else self.kernel[np.ix_(read, rows)]
+        after = before + (kernel @ weights.reshape(n, -1)).reshape(before.shape)
+        directions = state.directions if read is None else state.directions[read]
+        after += np.einsum("nmk,mkc->nmc", directions, np.einsum("nmk,nmc->mkc", U, weights))
+        if read is None:
+            directions = np.concatenate([directions, self._direction(after)], axis=2)
+        return State(after, directions)
+
+    def initial(self) -> State:
+        """Return the model before anything is learned.
+
+        Returns:
+            A single model.
+        """
+        return State(self.start[:, None], np.empty((len(self.start), 1, 0)))
+
+    def errors(self, steps: Sequence[Rows]) -> Array:
+        """Compute the errors of a sequence of steps.
+
+        Args:
+            steps: The training rows of each step.
+
+        Returns:
+            The error on each task, initially and after each step (steps + 1, T).
+        """
+        state = self.initial()
+        matrix = [self._tested(state)]
+        for rows in steps:
+            state = self.learn(state, rows)
+            matrix.append(self._tested(state))
+        return np.array(matrix)
+
+    def evaluate(self, orders: np.ndarray) -> tuple[Array, Array]:
+        """Compute errors of many orders, each common prefix once.
+
+        Args:
+            orders: Tasks in the order of learning, in each row all of them once (orders, T).
+
+        Returns:
+            The error on each place's task when it was just learned (orders, T), and at the end (orders, T).
+        """
+        rank = np.lexsort(orders.T[::-1])
+        size = self.start.size * 8 * (1 + self.T * bool(self.alignment))
+        chunk = max(1, int(_STATES_BYTES / size))
+        learned, final = np.empty(orders.shape), np.empty(orders.shape)
+        for first in range(0, len(orders), chunk):
+            part = rank[first : first + chunk]
+            learned[part], final[part] = self._evaluate(orders[part])
+        return learned, final
+
+    def _evaluate(self, orders: np.ndarray) -> tuple[Array, Array]:
+        T, tested = self.T, np.concatenate(self.test)
+        place_in_tested = np.cumsum([0, *map(len, self.test)])
+        state, prefix = self.initial(), np.zeros(len(orders), dtype=int)
+        learned, final = np.empty(orders.shape), np.empty(orders.shape)
+        for k in range(T):
+            last = k == T - 1
+            keys, prefix = np.unique(prefix * T + orders[:, k], return_inverse=True)
+            parents, tasks = keys // T, keys % T
+            just_learned = np.empty(len(keys))
+            shape = (len(tested) if last else len(self.start), len(keys), self.start.shape[1])
+            predictions = np.empty(shape)
+            width = state.directions.shape[2] + (self.start.shape[1] if self.alignment and not last else 0)
+            directions = np.empty((shape[0], len(keys), width))
+            for t in np.unique(tasks):
+                chosen = np.flatnonzero(tasks == t)
+                child = self.learn(state.chosen(parents[chosen]), self.train[t], tested if last else None)
+                predictions[:, chosen] = child.predictions
+                if self.alignment and not last:
+                    directions[:, chosen] = child.directions
+                rows = slice(place_in_tested[t], place_in_tested[t + 1]) if last else self.test[t]
+                just_learned[chosen] = self.targets.errors(child.predictions[rows], self.test[t])
+            learned[:, k] = just_learned[prefix]
+            state = State(predictions, directions)
+        for t in range(T):
+            rows = slice(place_in_tested[t], place_in_tested[t + 1])
+            errors = self.targets.errors(state.predictions[rows], self.test[t])[prefix]
+            order, place = np.nonzero(orders == t)
+            final[order, place] = errors[order]
+        return learned, final
+
+    def solutions(self) -> Array:
+        """Compute inner products of the updates by which each task alone would be learned.
+
+        Returns:
+            The Gram matrix <w_i, w_j> (T, T), in units of the kernel.
+        """
+        weights = [self.solver(rows) @ (self.targets.values[rows] - self.start[rows]) for rows in self.train]
+        T = self.T
+        gram = np.empty((T, T))
+        for i in range(T):
+            for j in range(i + 1):
+                block = self.kernel[np.ix_(self.train[i], self.train[j])]
+                gram[i, j] = gram[j, i] = float(np.sum(weights[i] * (block @ weights[j])))
+        return gram
+
+    def part(self, train: Sequence[Rows], test: Sequence[Rows]) -> KernelModel:
+        """Return the same model on a part of the rows.
+
+        Args:
+            train: The training rows of each task.
+            test: The test rows of each task.
+
+        Returns:
+            The model.
+        """
+        kept = np.unique(np.concatenate([*train, *test]))
+        place = np.full(len(self.start), -1)
+        place[kept] = np.arange(len(kept))
+        targets = Targets(self.targets.kind, self.targets.values[kept])
+        chosen_train, chosen_test = (tuple(place[one] for one in split) for split in (train, test))
+        kernel = self.kernel[np.ix_(kept, kept)]
+        start = self.start[kept]
+        return KernelModel(kernel, start, targets, chosen_train, chosen_test, self.ridge, self.time, self.alignment)
+
+    def _tested(self, state: State) -> list[float]:
+        return [float(self.targets.errors(state.predictions[rows], rows)[0]) for rows in self.test]
+
+    def _update(self, rows: Rows, read: Rows | None) -> Array:
+        """Return K[read, t] R, of which those of whole tasks are kept."""
+        key = rows.tobytes()
+        if key not in self._updates:
+            update = self.kernel[:, rows] @ self.solver(rows)
+            if not self._is_task(rows):
+                return update if read is None else update[read]
+            self._updates[key] = update
+        return self._updates[key] if read is None else self._updates[key][read]
+
+    def _is_task(self, rows: Rows) -> bool:
+        return any(rows is one for one in self.train)
+
+    def _direction(self, predictions: Array) -> Array:
+        """Return the directions (N, models, C) that one step adds to the kernel."""
+        v = self.targets.clip(predictions) - self.targets.predictions(None)[:, None]
+        size = np.sqrt(np.square(v).sum(axis=2).mean(axis=0))  # (models,)
+        return v * (np.sqrt(self.alignment) / np.where(size > 0, size, 1.0))[:, None]
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """The predictions of several models at one moment.
+
+    Attributes:
+        predictions: f of each model (N, models, C).
+        directions: The directions that an aligning kernel has gained (N, models, k).
+    """
+
+    predictions: Array
+    directions: Array
+
+    def chosen(self, models: np.ndarray) -> State:
+        """Return some of the models, perhaps several times.
+
+        Args:
+            models: Indices of the models.
+
+        Returns:
+            Their states.
+        """
+        return State(self.predictions[:, models], self.directions[:, models])

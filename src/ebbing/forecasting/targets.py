@@ -1,0 +1,133 @@
+"""What a network should output, and how wrong its outputs are: `Targets`.
+
+Training pushes outputs toward their labels. The forecast works with *predictions*: probabilities for labels of two
+kinds or of several classes, and plain outputs for regression. Predictions start at those of the network, and are
+clipped to [0, 1] before their error is computed.
+
+=============  =========================================  ==============================  ==========================
+kind           labels                                     prediction of the network       error
+=============  =========================================  ==============================  ==========================
+"yes or no"    0 or 1, one output                         sigmoid of its output           mean squared
+"classes"      whole numbers from 0, C outputs            softmax of its outputs          share of wrong classes
+"regression"   any numbers, as many as outputs            its outputs                     mean squared
+=============  =========================================  ==============================  ==========================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ebbing._validate import Array
+
+Kind = Literal["yes or no", "classes", "regression"]
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """The targets of all rows.
+
+    Attributes:
+        kind: "yes or no", "classes" or "regression".
+        values: What each row should be predicted as (N, C), 0 or 1 for classes.
+    """
+
+    kind: Kind
+    values: Array
+
+    @classmethod
+    def of(cls, labels: np.ndarray, outputs: int | None = None) -> Targets:
+        """Return the targets of labels.
+
+        Args:
+            labels: Labels of all rows (N,) or (N, C).
+            outputs: C, the outputs of the network; None if there is no network: as many as the labels need.
+
+        Returns:
+            The targets.
+
+        Raises:
+            ValueError: If labels do not fit the outputs.
+
+        Example:
+            >>> Targets.of(np.array([0, 2, 1])).values.tolist()
+            [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+            >>> Targets.of(np.array([0, 1, 1])).kind, Targets.of(np.array([0.5, 3.0])).kind
+            ('yes or no', 'regression')
+        """
+        flat = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
+        whole = labels.dtype.kind in "biu"
+        two = bool(np.isin(flat, (0, 1)).all())
+        if flat.ndim == 1 and two and outputs in (None, 1):
+            return cls("yes or no", flat.astype(np.float64)[:, None])
+        if flat.ndim == 1 and whole and outputs != 1:
+            return cls._of_classes(flat, outputs)
+        values = labels.astype(np.float64).reshape(len(labels), -1)
+        if whole and outputs == 1:
+            raise ValueError(
+                f"labels are whole numbers from {flat.min()} to {flat.max()}, but the network has one output: give 0 "
+                "and 1 for yes or no, floating-point numbers for regression, or one output per class"
+            )
+        if outputs is not None and values.shape[1] != outputs:
+            raise ValueError(
+                f"labels are {labels.dtype} of shape {labels.shape}, but the network has {outputs} outputs: give whole "
+                f"numbers without a column for classes, or {outputs} numbers for each example"
+            )
+        return cls("regression", values)
+
+    @classmethod
+    def _of_classes(cls, labels: np.ndarray, outputs: int | None) -> Targets:
+        classes = int(labels.max()) + 1 if outputs is None else outputs
+        if labels.min() < 0 or labels.max() >= classes:
+            raise ValueError(
+                f"labels are from {labels.min()} to {labels.max()}, but the network has {classes} outputs: classes are "
+                f"0 to {classes - 1}"
+            )
+        return cls("classes", np.eye(classes)[labels.astype(int)])
+
+    def predictions(self, outputs: Array | None) -> Array:
+        """Return the predictions that a network starts from.
+
+        Args:
+            outputs: Its outputs (N, C); None without a network: undecided, or 0 for regression.
+
+        Returns:
+            The predictions (N, C).
+        """
+        if outputs is None:
+            undecided = {"yes or no": 0.5, "classes": 1.0 / self.values.shape[1], "regression": 0.0}
+            return np.full_like(self.values, undecided[self.kind])
+        if self.kind == "regression":
+            return np.array(outputs, dtype=np.float64)
+        if self.kind == "yes or no":
+            return 0.5 * (1.0 + np.tanh(0.5 * outputs))
+        exponentials = np.exp(outputs - outputs.max(axis=1, keepdims=True))
+        return exponentials / exponentials.sum(axis=1, keepdims=True)
+
+    def clip(self, predictions: Array) -> Array:
+        """Return predictions in the range that they can have.
+
+        Args:
+            predictions: Predictions of any shape.
+
+        Returns:
+            The same predictions for regression, otherwise clipped to [0, 1].
+        """
+        return predictions if self.kind == "regression" else np.clip(predictions, 0.0, 1.0)
+
+    def errors(self, predictions: Array, rows: np.ndarray) -> Array:
+        """Compute the error of predictions.
+
+        Args:
+            predictions: Predictions of some rows by several models (rows, models, C).
+            rows: The rows.
+
+        Returns:
+            The error of each model (models,).
+        """
+        wanted = self.values[rows][:, None]
+        if self.kind == "classes":
+            return (predictions.argmax(axis=2) != wanted.argmax(axis=2)).mean(axis=0)
+        return np.square(self.clip(predictions) - wanted).mean(axis=(0, 2))

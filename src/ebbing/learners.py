@@ -1,0 +1,338 @@
+"""How far a step of linear training goes: to interpolation, or less.
+
+A step with features X (N, p) and labels y replaces the weights w by
+
+    w' = w + a(X'X) X'(y - X w),        f(s) = s a(s)
+
+where the spectral filter f says which share of the error is removed along an eigenvector of X'X with eigenvalue s.
+
+==================  ==================================================  =====================================
+learner             how it learns                                       f(s), for s > 0
+==================  ==================================================  =====================================
+MinimumNorm         to the nearest weights that fit (the paper)         1
+Ridge               penalty |w' - w|^2                                  s / (s + penalty)
+GradientSteps       early stopping of gradient descent on |y - Xw|^2/2  1 - (1 - rate s)^steps
+GradientFlow        the same in continuous time                         1 - exp(-time s)
+Averaged            averages minimum norm with the weights before       weight
+OnePassSgd          one gradient step per sample, each used once        not a filter of X'X: its own recursion
+==================  ==================================================  =====================================
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from ebbing._validate import Array, check_count, check_number
+
+
+class SpectralFilter(Protocol):
+    """A learner that is a filter of the eigenvalues of X'X."""
+
+    def filter(self, s: Array) -> Array:
+        """Return f(s), the share of the error that a step removes.
+
+        Args:
+            s: Eigenvalues of X'X, positive; any shape.
+
+        Returns:
+            f(s), of the same shape.
+        """
+        ...
+
+    def filter_derivative(self, s: Array) -> Array:
+        """Return f'(s).
+
+        Args:
+            s: Eigenvalues of X'X, positive; any shape.
+
+        Returns:
+            f'(s), of the same shape.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class MinimumNorm:
+    """Learn each step to the end: the weights nearest to those before that fit all samples (or fit them best).
+
+    Example:
+        >>> MinimumNorm().filter(np.array([0.5, 2.0])).tolist()
+        [1.0, 1.0]
+    """
+
+    def filter(self, s: Array) -> Array:
+        """Return 1.
+
+        Args:
+            s: Eigenvalues of X'X.
+
+        Returns:
+            Ones of the same shape.
+        """
+        return np.ones_like(s)
+
+    def filter_derivative(self, s: Array) -> Array:
+        """Return 0.
+
+        Args:
+            s: Eigenvalues of X'X.
+
+        Returns:
+            Zeros of the same shape.
+        """
+        return np.zeros_like(s)
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """Minimize |y - X w'|^2 + penalty |w' - w|^2: ridge regression toward the weights before.
+
+    Args:
+        penalty: The weight of the penalty, >= 0. 0 is minimum norm.
+
+    Attributes:
+        penalty: The weight of the penalty.
+
+    Raises:
+        ValueError: If the penalty is negative or not finite.
+
+    Example:
+        >>> Ridge(0.5).filter(np.array([0.5, 1.5])).tolist()
+        [0.5, 0.75]
+    """
+
+    penalty: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "penalty", check_number("penalty", self.penalty))
+
+    def filter(self, s: Array) -> Array:
+        """Return s / (s + penalty).
+
+        Args:
+            s: Eigenvalues of X'X.
+
+        Returns:
+            The filter, of the same shape.
+        """
+        return s / (s + self.penalty)
+
+    def filter_derivative(self, s: Array) -> Array:
+        """Return penalty / (s + penalty)^2.
+
+        Args:
+            s: Eigenvalues of X'X.
+
+        Returns:
+            The derivative, of the same shape.
+        """
+        return self.penalty / (s + self.penalty) ** 2
+
+
+@dataclass(frozen=True)
+class GradientSteps:
+    """Take a number of gradient steps on |y - X w|^2 / 2 from the weights before: early stopping.
+
+    Args:
+        rate: The learning rate, > 0. Steps diverge along eigenvectors of X'X with eigenvalues above 2 / rate.
+        steps: The number of steps, >= 1.
+
+    Attributes:
+        rate: The learning rate.
+        steps: The number of steps.
+
+    Raises:
+        ValueError: If the rate is not positive, or the number of steps is not a whole number >= 1.
+
+    Example:
+        >>> GradientSteps(rate=0.5, steps=2).filter(np.array([1.0, 2.0])).tolist()
+        [0.75, 1.0]
+    """
+
+    rate: float
+    steps: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", _positive("rate", self.rate))
+        object.__setattr__(self, "steps", check_count("steps", self.steps))
+
+    def filter(self, s: Array) -> Array:
+        """Return 1 - (1 - rate s)^steps.
+
+        Args:
+            s: Eigenvalues of X'X.
+
+        Returns:
+            The filter, of the same shape.
+        """
+        x = self.rate * np.asarray(s)
+        small = np.minimum(x, 0.5)  # without cancellation for small x
+        return np.where(x < 0.5, -np.expm1(self.steps * np.log1p(-small)), 1 - (1 - x) ** self.steps)
+
+    def filter_derivative(self, s: Array) -> Array:
+        """Return rate steps (1 - rate s)^(steps - 1).
+
+        Args:
+            s: Eigenvalues of X'X.
+
+        Returns:
+            The derivative, of the same shape.
+        """
+        return self.rate * self.steps * (1 - self.rate * np.asarray(s)) ** (self.steps - 1)
+
+
+@dataclass(frozen=True)
+class GradientFlow:
+    """Follow the gradient of |y - X w|^2 / 2 for a time: early stopping of gradient descent with a small rate.
+
+    Args:
+        time: How long, > 0: learning rate times number of steps.
+
+    Attributes:
+        time: How long.
+
+    Raises:
+        ValueError: If the time is not positive.
+
+    Example:
+        >>> GradientFlow(2.0).filter(np.array([0.5])).round(4).tolist()
+        [0.6321]
+    """
+
+    time: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "time", _positive("time", self.time))
+
+    def filter(self, s: Array) -> Array:
+        """Return 1 - exp(-time s).
+
+        Args:
+            s: Eigenvalues of X'X.
+
+        Returns:
+            The filter, of the same shape.
+        """
+        return -np.expm1(-self.time * np.asarray(s))
+
+    def filter_derivative(self, s: Array) -> Array:
+        """Return time exp(-time s).
+
+        Args:
+            s: Eigenvalues of X'X.
+
+        Returns:
+            The derivative, of the same shape.
+        """
+        return self.time * np.exp(-self.time * np.asarray(s))
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """Average the minimum-norm weights with those before (model merging, WiSE-FT): w + weight (w_learned - w).
+
+    Args:
+        weight: The weight of the learned weights, in (0, 1].
+
+    Attributes:
+        weight: The weight of the learned weights.
+
+    Raises:
+        ValueError: If the weight is not in (0, 1].
+
+    Example:
+        >>> Averaged(0.5).filter(np.array([1.0])).tolist()
+        [0.5]
+    """
+
+    weight: float
+
+    def __post_init__(self) -> None:
+        weight = _positive("weight", self.weight)
+        if weight > 1:
+            raise ValueError(f"weight={weight:g}: give a share of the learned weights, above 0 and at most 1")
+        object.__setattr__(self, "weight", weight)
+
+    def filter(self, s: Array) -> Array:
+        """Return the weight.
+
+        Args:
+            s: Eigenvalues of X'X.
+
+        Returns:
+            The weight, in the same shape.
+        """
+        return np.full_like(s, self.weight)
+
+    def filter_derivative(self, s: Array) -> Array:
+        """Return 0.
+
+        Args:
+            s: Eigenvalues of X'X.
+
+        Returns:
+            Zeros of the same shape.
+        """
+        return np.zeros_like(s)
+
+
+@dataclass(frozen=True)
+class OnePassSgd:
+    """Take one gradient step per sample, w + rate x (y - x'w), and use each sample once.
+
+    Args:
+        rate: The learning rate, > 0. Errors grow for rates above 2 / (p + 2).
+
+    Attributes:
+        rate: The learning rate.
+
+    Raises:
+        ValueError: If the rate is not positive.
+
+    Example:
+        >>> OnePassSgd(rate=0.01)
+        OnePassSgd(rate=0.01)
+    """
+
+    rate: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", _positive("rate", self.rate))
+
+
+Learner = MinimumNorm | Ridge | GradientSteps | GradientFlow | Averaged | OnePassSgd
+"""How a step learns its samples."""
+
+
+def check_learner(learner: object) -> Learner:
+    """Return a learner, if it is one.
+
+    Args:
+        learner: The learner.
+
+    Returns:
+        The same learner.
+
+    Raises:
+        ValueError: If it is something else, such as the class instead of an instance.
+
+    Example:
+        >>> check_learner(Ridge(0.5))
+        Ridge(penalty=0.5)
+    """
+    if not isinstance(learner, Learner):
+        raise ValueError(
+            f"learner={learner!r}: give MinimumNorm(), Ridge(penalty), GradientSteps(rate, steps), GradientFlow(time), "
+            "Averaged(weight) or OnePassSgd(rate)"
+        )
+    return learner
+
+
+def _positive(name: str, value: float) -> float:
+    number = check_number(name, value)
+    if number == 0:
+        raise ValueError(f"{name}=0: give a positive number")
+    return number

@@ -1,0 +1,265 @@
+"""Accuracy against memory: is a method that protects old tasks worth the memory that it adds for each task?
+
+The paper does not ask this. A method that protects is worth its memory only where no plainer method is as accurate with
+as little. The plainer ones are copies of the network, copies of narrower networks, and low-rank updates of a frozen
+network (LoRA): they forget nothing by construction. All methods have the same schedule and the same seeds; each has
+several settings that trade accuracy for memory: the threshold of gradient projection, the width of copies, the rank.
+
+`ebbing.paper.frontier_report` says which method is best at which memory, and `ebbing.plot.frontier` draws it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ebbing.learn import PermutedMnist, Threshold
+from ebbing.learn.presets import MethodName
+from ebbing.paper import table1
+from ebbing.paper._decisions import Decision, decide
+from ebbing.paper._statistics import PairedDifferences
+from ebbing.paper.method_comparison import MethodVariant, Protocol, Result, Study
+
+PROJECTION: dict[str, MethodName] = {"GPM": "gpm", "TRGP": "trgp", "TRGP+": "trgp+", "TRGP free": "trgp-free"}
+"""The families of methods that protect by gradient projection, with their names as presets."""
+
+COPIES, LOW_RANK = "copies", "low-rank"
+PLAIN = (COPIES, LOW_RANK)
+"""The families of plainer methods."""
+
+
+def family(name: str) -> str:
+    """Return the family of a variant: what stands before the comma in its name.
+
+    Args:
+        name: The name of a variant.
+
+    Returns:
+        "GPM", "copies", "low-rank" and so on.
+
+    Example:
+        >>> family("TRGP free, 95%"), family("copies")
+        ('TRGP free', 'copies')
+    """
+    return name.partition(",")[0]
+
+
+def widths(*multiples: float) -> tuple[MethodVariant, ...]:
+    """Return copies of narrower networks.
+
+    Args:
+        *multiples: Their widths, as multiples of the published one.
+
+    Returns:
+        One variant for each, and copies of the published network.
+    """
+    narrow = [MethodVariant(f"{COPIES}, width {multiple:g}", "copies", width=multiple) for multiple in multiples]
+    return (*narrow, MethodVariant(COPIES, "copies"))
+
+
+def ranks(*values: int) -> tuple[MethodVariant, ...]:
+    """Return low-rank updates.
+
+    Args:
+        *values: Their ranks.
+
+    Returns:
+        One variant for each.
+    """
+    return tuple(MethodVariant(f"{LOW_RANK}, rank {rank}", "low-rank", changes={"rank": rank}) for rank in values)
+
+
+def thresholds(families: Sequence[str], *shares: float, growth: float) -> tuple[MethodVariant, ...]:
+    """Return methods of gradient projection with other thresholds, equal in all layers.
+
+    Args:
+        families: Names in `PROJECTION`.
+        *shares: The shares of energy to protect.
+        growth: What the share grows by with every task.
+
+    Returns:
+        One variant for each family and share.
+    """
+    made = []
+    for name in families:
+        for share in shares:
+            changes = {"threshold": Threshold(share, growth=growth, include_crossing=False)}
+            made.append(MethodVariant(f"{name}, {share:.0%}", PROJECTION[name], changes=changes))
+    return tuple(made)
+
+
+PMNIST_SHORT = Protocol(
+    "pmnist short",
+    PermutedMnist(train_images=10_000, validation_images=0),
+    (
+        *widths(0.05, 0.1, 0.2, 0.5),
+        *ranks(1, 2, 4, 8, 16, 32),
+        *thresholds(tuple(PROJECTION), 0.9, 0.95, 0.99, growth=0.0),
+    ),
+    (),
+    seeds=5,
+    epochs=3,
+    reduction="10,000 of 54,000 training images per task, 3 of 5 epochs",
+)
+PMNIST = replace(
+    table1.PMNIST,
+    variants=(
+        *widths(0.2, 0.5),
+        *ranks(8, 32),
+        *(MethodVariant(name, method) for name, method in PROJECTION.items()),
+        table1.MORE_PROTECTED,
+    ),
+    pairs=(),
+    paper_values={},
+)
+CIFAR100_SHORT = replace(
+    table1.CIFAR100_SHORT,
+    variants=(
+        *widths(0.125, 0.25, 0.5),
+        *ranks(2, 8, 32),
+        *(MethodVariant(name, method) for name, method in PROJECTION.items()),  # at the published 97%
+        *thresholds(("TRGP free", "GPM", "TRGP", "TRGP+"), 0.85, 0.93, growth=0.003),
+    ),
+    pairs=(),
+)
+FRONTIER = Study("frontier", "Accuracy against memory per task", (PMNIST_SHORT, PMNIST, CIFAR100_SHORT))
+FRONTIER_QUICK = Study(
+    "frontier_quick",
+    FRONTIER.title,
+    (
+        replace(
+            table1.QUICK,
+            variants=(*widths(0.16), *ranks(2, 8), *thresholds(("GPM", "TRGP free"), 0.9, 0.95, growth=0.0)),
+            pairs=(),
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """A variant with finished runs: its memory and its accuracy.
+
+    Attributes:
+        name: The name of the variant.
+        memory: Megabytes that each task adds besides the network, on average.
+        total: Megabytes in all at the end of the stream, with the network.
+        accuracy: ACC in percent, by seed.
+    """
+
+    name: str
+    memory: float
+    total: float
+    accuracy: dict[int, float]
+
+    @property
+    def mean(self) -> float:
+        """The mean ACC over the seeds."""
+        return float(np.mean([*self.accuracy.values()]))
+
+    def minus(self, other: Point) -> PairedDifferences:
+        """Return the differences in ACC to another variant, over the seeds that both have.
+
+        Args:
+            other: The other variant.
+
+        Returns:
+            The differences, in percentage points.
+        """
+        seeds = sorted(self.accuracy.keys() & other.accuracy.keys())
+        return PairedDifferences(tuple(self.accuracy[seed] - other.accuracy[seed] for seed in seeds))
+
+
+def points(result: Result, protocol: Protocol) -> list[Point]:
+    """Return the variants of a protocol that have finished runs and a known memory.
+
+    Args:
+        result: The runs of the study.
+        protocol: One of its protocols.
+
+    Returns:
+        The variants by increasing memory.
+    """
+    found = []
+    for name in protocol.names:
+        memory, runs = result.memory_per_task(protocol, name), result.finished_runs(protocol, name)
+        if memory is not None:
+            accuracy = dict(zip((run.seed for run in runs), result.accuracy(protocol, name).tolist(), strict=True))
+            total = _network_size(protocol, name) + memory * (len(protocol.stream.names) - 1)
+            found.append(Point(name, memory, total, accuracy))
+    return sorted(found, key=lambda point: (point.memory, -point.mean))
+
+
+def _network_size(protocol: Protocol, name: str) -> float:
+    """Return the size of a variant's network in megabytes."""
+    network: Any = protocol.experiment(name).architecture.build(0)
+    return sum(value.nbytes for value in network.state_dict().values()) / 1e6
+
+
+def pareto(found: Sequence[Point], *, total: bool = False) -> list[Point]:
+    """Return the points that no other point beats: none has as little memory and a higher mean accuracy.
+
+    Args:
+        found: Points.
+        total: Whether memory is that in all, instead of that per task.
+
+    Returns:
+        The Pareto frontier, by increasing memory and accuracy.
+    """
+    front: list[Point] = []
+    for point in sorted(found, key=lambda point: (point.total if total else point.memory, -point.mean)):
+        if not front or point.mean > front[-1].mean:
+            front.append(point)
+    return front
+
+
+@dataclass(frozen=True, eq=False)
+class Duel:
+    """A setting of gradient projection against the most accurate plainer method that needs no more memory.
+
+    Attributes:
+        point: The setting of gradient projection.
+        rival: The plainer method; None if all that were run need more memory.
+        decision: The test of what gradient projection gains over its rival, in percentage points of ACC, corrected for
+            all duels of the protocol; None without a rival.
+    """
+
+    point: Point
+    rival: Point | None
+    decision: Decision | None
+
+    @property
+    def gain(self) -> float | None:
+        """What gradient projection gains over its rival on average; None without a rival."""
+        return None if self.decision is None else self.decision.differences.mean
+
+    @property
+    def won(self) -> bool | None:
+        """Whether gradient projection wins (True) or loses (False); None without a rival or if seeds do not decide."""
+        return None if self.decision is None else self.decision.holds
+
+
+def duels(found: Sequence[Point]) -> list[Duel]:
+    """Return the duel of every setting of gradient projection.
+
+    The rival has the highest mean over all its seeds, which may flatter it by part of its standard error.
+
+    Args:
+        found: The points of a protocol.
+
+    Returns:
+        One duel for each setting, by increasing memory per task.
+    """
+    pairs = []
+    for point in (point for point in found if family(point.name) in PROJECTION):
+        rivals = [p for p in found if family(p.name) in PLAIN and p.memory <= point.memory and _share_seeds(p, point)]
+        pairs.append((point, max(rivals, key=lambda p: p.mean, default=None)))
+    decisions = iter(decide([point.minus(rival) for point, rival in pairs if rival is not None]))
+    return [Duel(point, rival, None if rival is None else next(decisions)) for point, rival in pairs]
+
+
+def _share_seeds(one: Point, other: Point) -> bool:
+    return bool(one.accuracy.keys() & other.accuracy.keys())

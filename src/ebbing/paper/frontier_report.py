@@ -1,0 +1,150 @@
+"""The report on accuracy against memory: a table, where each method is best, and verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from ebbing.paper import method_report
+from ebbing.paper._output import Verdict
+from ebbing.paper.frontier import COPIES, PLAIN, PROJECTION, Duel, Point, duels, family, pareto, points
+from ebbing.paper.method_comparison import Protocol, Result, format_mean
+
+
+def markdown(result: Result) -> str:
+    """Return the report in Markdown.
+
+    Args:
+        result: The runs of the study.
+
+    Returns:
+        For each protocol where each method is best, a table of all settings, and the runs that are missing.
+    """
+    note = (
+        "ACC in percent: mean ± standard error over seeds. MB per task: the memory that each task adds besides the "
+        "network, on average over all tasks but the last. MB in all: the network and what all tasks but the last add. "
+        "A setting is on the frontier if no other has as little memory per task and a higher mean ACC. Every number "
+        "comes from runs."
+    )
+    parts = [f"# {result.study.title}\n\n{note}\n\n![ACC against memory per task]({result.study.name}.png)\n"]
+    for protocol in result.study.protocols:
+        found = points(result, protocol)
+        scale = f"Smaller than published: {protocol.reduction}." if protocol.reduction else "The published protocol."
+        missing = [name for name in protocol.names if name not in {point.name for point in found}]
+        lines = [f"## {protocol.name}\n", scale, ""]
+        lines += [*(f"- {sentence}" for sentence in findings(found)), "", *_table(found), ""] if found else []
+        lines += [f"Not run: {'; '.join(missing)}.\n"] if missing else []
+        parts.append("\n".join(lines))
+    return "\n".join(parts)
+
+
+def _table(found: Sequence[Point]) -> list[str]:
+    front = {point.name for point in pareto(found)}
+    lines = ["| setting | MB per task | MB in all | ACC | on the frontier |", "|---|---|---|---|---|"]
+    for point in found:
+        accuracy = format_mean([*point.accuracy.values()])
+        cells = [point.name, f"{point.memory:.3f}", f"{point.total:.2f}", accuracy, "yes" * (point.name in front)]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
+
+
+def findings(found: Sequence[Point]) -> list[str]:
+    """Say in sentences where each method is best.
+
+    Args:
+        found: The points of a protocol.
+
+    Returns:
+        One sentence on the frontier, one for each family of gradient projection, and one on the memory in all.
+    """
+    front = pareto(found)
+    steps = [f"{point.name} from {point.memory:.3g} MB ({point.mean:.2f})" for point in front]
+    sentences = [f"The most accurate at each memory per task: {'; '.join(steps)}."]
+    fought = duels(found)
+    for name in PROJECTION:
+        mine = [duel for duel in fought if family(duel.point.name) == name]
+        if mine:
+            sentences.append(_judge(name, mine))
+    names = {family(point.name) for point in pareto(found, total=True)}
+    kept = [name for name in (*PLAIN, *PROJECTION) if name in names]
+    sentences.append(f"Counting memory in all instead of per task, the frontier consists of {', '.join(kept)}.")
+    return sentences
+
+
+def _judge(name: str, mine: Sequence[Duel]) -> str:
+    """Say in how many settings a family wins and loses against plainer methods with no more memory."""
+    counts = {verdict: sum(duel.won is verdict for duel in mine) for verdict in (True, False, None)}
+    gains = [duel.gain for duel in mine if duel.gain is not None]
+    words = {True: "more accurate", False: "less accurate", None: "undecided"}
+    parts = [f"{words[verdict]} in {count}" for verdict, count in counts.items() if count]
+    ends = dict.fromkeys(f"{gain:+.2f}" for gain in (min(gains), max(gains))) if gains else {}
+    spread = f"; the difference is {' to '.join(ends)} points" if gains else ""
+    smallest = sum(duel.rival is None for duel in mine)
+    alone = f" ({smallest} smaller than every plainer one that was run)" if smallest else ""
+    return (
+        f"{name} against the most accurate plainer method that needs no more memory per task, in {_count(len(mine))}: "
+        f"{', '.join(parts)}{alone}{spread}."
+    )
+
+
+def _count(settings: int) -> str:
+    return f"{settings} setting{'s' * (settings > 1)}"
+
+
+def verdicts(result: Result) -> list[Verdict]:
+    """Return the verdicts of the study.
+
+    Args:
+        result: The runs of the study.
+
+    Returns:
+        For each protocol and family of gradient projection, whether it is worth its memory; and whether a plainer
+        method wins everywhere.
+    """
+    made = []
+    for protocol in result.study.protocols:
+        fought = duels(points(result, protocol))
+        if not fought or not any(family(point.name) in PLAIN for point in points(result, protocol)):
+            continue
+        for name in PROJECTION:
+            mine = [duel for duel in fought if family(duel.point.name) == name]
+            made += (
+                [_verdict(result, protocol, f"{name} is worth its memory", mine, won=_any_won(mine))] if mine else []
+            )
+        lost = _any_won(fought)
+        claim = "a plainer method wins against gradient projection everywhere"
+        made.append(_verdict(result, protocol, claim, fought, won=None if lost is None else not lost))
+    return made
+
+
+def _any_won(fought: Sequence[Duel]) -> bool | None:
+    """Return whether gradient projection wins in some setting (True), loses in all (False), or neither."""
+    outcomes = [duel.won for duel in fought]
+    return True if True in outcomes else None if None in outcomes else False
+
+
+def _verdict(result: Result, protocol: Protocol, claim: str, fought: Sequence[Duel], *, won: bool | None) -> Verdict:
+    seeds = sorted({len(duel.point.accuracy) for duel in fought})
+    count = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}"
+    best = max(fought, key=lambda duel: -np.inf if duel.gain is None else duel.gain)
+    text = "all plainer methods that were run need more memory"
+    if best.rival is not None and best.decision is not None:
+        pair = f"{best.point.name} ({best.point.memory:.2g} MB) minus {best.rival.name} ({best.rival.memory:.2g} MB)"
+        text = f"most favorable: {pair}: {best.decision.to_text()}"
+    procedure = (
+        f"{protocol.name}, {count} seed{'s' * (seeds[-1] > 1)}, {_count(len(fought))} against the best of {COPIES}, "
+        "narrower copies and low-rank updates with no more memory per task"
+    )
+    return Verdict(claim, result.study.title, procedure, text, won)
+
+
+def save(result: Result, folder: Path) -> None:
+    """Write the study's name with .md (the report), .csv (ACC, BWT and memory by run) and .json (accuracy matrices).
+
+    Args:
+        result: The runs of the study.
+        folder: The folder of the files.
+    """
+    method_report.save(result, folder, text=markdown(result))

@@ -1,0 +1,108 @@
+"""Figures of forecasts: similarity of tasks, orders from best to worst, and replay curves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ebbing._tables import format_number
+from ebbing._validate import Array
+from ebbing.plot._axes import add_legend, plain_label, use_axes
+from ebbing.plot._style import BLUE, GRAY, GREEN, VERMILION
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ebbing.forecasting import ForecastPlan, ReplayForecast
+
+_NUMBERS_UP_TO = 8
+_NAMES_UP_TO = 40
+
+
+def plot_task_similarity(similarity: Array, names: Sequence[str], *, ax: Axes | None = None) -> Axes:
+    """Draw the similarity of tasks as a heat map, from -1 to 1.
+
+    Args:
+        similarity: The similarity of each pair of tasks (T, T).
+        names: Names of the tasks (T,), shown for up to 40.
+        ax: The axes to draw on; a new figure if None.
+
+    Returns:
+        The axes, with a color bar beside them.
+    """
+    T = len(names)
+    labels = [plain_label(name) for name in names]
+    side, room = min(max(2.4, 0.3 * T), 6.5), 0.07 * max(map(len, labels))
+    ax = use_axes(ax, size=(side + room + 1.2, side + room + 0.3))
+    image = ax.imshow(similarity, cmap="RdBu", vmin=-1, vmax=1, interpolation="nearest")
+    if T <= _NAMES_UP_TO:
+        ax.set_xticks(range(T), labels, rotation=90, fontsize="small")
+        ax.set_yticks(range(T), labels, fontsize="small")
+    if T <= _NUMBERS_UP_TO:
+        for i in range(T):
+            for j in range(T):
+                color = "white" if abs(similarity[i, j]) > 0.6 else "black"
+                ax.text(j, i, f"{similarity[i, j]:.2f}", ha="center", va="center", color=color, fontsize="small")
+    ax.get_figure().colorbar(image, ax=ax, label="similarity")  # type: ignore[union-attr]
+    return ax
+
+
+def plot_forecast_orders(plan: ForecastPlan, *, ax: Axes | None = None) -> Axes:
+    """Draw all orders on a line from best to worst, with the advised, the given and a random one.
+
+    Args:
+        plan: The advised order.
+        ax: The axes to draw on; a new figure if None.
+
+    Returns:
+        The axes.
+    """
+    from ebbing.forecasting.plan import describe_objective
+
+    ax = use_axes(ax)
+    values = np.sort(np.concatenate([plan.values, [] if plan.complete else [plan.value, plan.worst]]))
+    ax.plot(np.linspace(0, 100, len(values)), values, "-", color=GRAY, lw=1.6)
+    lines = []
+    for value, label, color, style in (
+        (plan.value, "advised", BLUE, "-"),
+        (plan.given, "as given", GREEN, "--"),
+        (plan.random, "random, mean", GRAY, ":"),
+        (plan.worst, "worst", VERMILION, "-."),
+    ):
+        share = 100 * float(np.mean(values < value - 1e-12))
+        lines.append(ax.axhline(value, color=color, ls=style, lw=1.2, label=f"{label}: {format_number(value, '.3g')}"))
+        if label != "random, mean":
+            ax.plot([share], [value], "o", color=color, ms=5)
+    quantity = describe_objective(plan.objective)
+    ax.set(xlabel="orders from best to worst (%)", ylabel=f"predicted {quantity}", xlim=(-2, 102))
+    add_legend(
+        ax, lines, [str(line.get_label()) for line in lines], loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2
+    )
+    return ax
+
+
+def plot_replay(replay: ReplayForecast, *, ax: Axes | None = None) -> Axes:
+    """Draw forgetting and generalization error against the share of old data that is replayed.
+
+    Args:
+        replay: The curve.
+        ax: The axes to draw on; a new figure if None.
+
+    Returns:
+        The axes.
+    """
+    ax = use_axes(ax)
+    shares = 100 * replay.shares
+    lines = ax.plot(shares, replay.forgetting, "-o", color=BLUE, ms=4)
+    lines += ax.plot(shares, replay.generalization, "-s", color=VERMILION, ms=4)
+    advised = ax.axvline(100 * replay.share, color=GRAY, ls=":", lw=1.4)
+    positive = shares[shares > 0]
+    if len(positive):
+        ax.set_xscale("symlog", linthresh=float(positive.min()))
+        ax.set_xticks(shares, [f"{share:g}" for share in shares])
+    ax.set(xlabel="old data replayed in every step (%)", ylabel="predicted error", xlim=(-0.05 * positive.min(), None))
+    labels = ["forgetting", "generalization error", f"advised: {replay.share:.0%}"]
+    add_legend(ax, [*lines, advised], labels)
+    return ax

@@ -1,0 +1,166 @@
+"""The sections of the report: for every target its title, how to read its figure, and its files in a folder."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ebbing.report._figures import fig1_figure, fig2_figure, methods_figure, read_json, rules_figure
+from ebbing.report._markdown import to_html
+
+Figure = dict[str, Any]
+"""Traces and layout of a figure, as plotly takes them."""
+
+LARGEST_DOWNLOAD = 300_000
+"""Data files above this size, in bytes, are named in the page instead of being part of it."""
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a section says, whatever the run was.
+
+    Attributes:
+        title: The heading.
+        reading: A sentence on how to read the figure.
+        figure: Makes the interactive figure from the folder; None if the picture is enough.
+        file: The name that the target's files begin with; the target itself if empty.
+        pictures: Further pictures, by file name without suffix.
+    """
+
+    title: str
+    reading: str
+    figure: Callable[[Path], Figure] | None = None
+    file: str = ""
+    pictures: tuple[str, ...] = ()
+
+
+DESCRIPTIONS: dict[str, Description] = {
+    "claims": Description(
+        "Theorems, lemmas, propositions and corollaries",
+        "Each statement was checked by what its row says.",
+    ),
+    "fig1": Description(
+        "Figure 1: theory and simulation",
+        "Lines are the theorems' expectations, markers the means of simulated runs with their standard errors; the "
+        "peak at p = n separates the two regimes.",
+        fig1_figure,
+    ),
+    "tables": Description(
+        "Task order: exact polynomials and certificates",
+        "Each row is a statement about the best order, proved in exact arithmetic.",
+    ),
+    "rules": Description(
+        "Simple rules for the order of tasks",
+        "0 is the proved optimum, 1 a random order: the lower a rule, the better its orders.",
+        rules_figure,
+    ),
+    "fig2": Description(
+        "Figure 2: networks on MNIST",
+        "Each line is one setup of the paper's appendix: mean over seeds with its standard error.",
+        fig2_figure,
+        pictures=("fig2_theory",),
+    ),
+    "table1": Description(
+        "Table 1: methods that protect",
+        "Accuracy against the memory that a task adds: up and left is better (fine-tuning may lie below: zoom out). "
+        "The tables have the paper's numbers beside ours.",
+        methods_figure,
+    ),
+    "sensitivity": Description(
+        "Figure 2 under other choices",
+        "Each line changes one choice that the paper does not print.",
+    ),
+    "ablations": Description(
+        "Ablations of the methods",
+        "Dots are seeds, bars their means with standard errors.",
+    ),
+    "frontier": Description(
+        "Accuracy against memory per task",
+        "Up and left is better; the line joins the methods that none beats in both.",
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    """One section of the page.
+
+    Attributes:
+        id: The anchor.
+        target: The name of the target.
+        title: The heading.
+        reading: How to read the figure.
+        label: Whether the numbers come from this run or from records.
+        figure: The interactive figure, or None.
+        pictures: Static figures as data addresses, each with its name.
+        tables: Tables as HTML.
+        downloads: Data files: name and data address.
+        provenance: Where the numbers come from, in lines.
+        error: Why the target failed; empty if it did not.
+    """
+
+    id: str
+    target: str
+    title: str
+    reading: str
+    label: str
+    figure: Figure | None = None
+    pictures: list[tuple[str, str]] = field(default_factory=list)
+    tables: str = ""
+    downloads: list[tuple[str, str]] = field(default_factory=list)
+    provenance: list[str] = field(default_factory=list)
+    error: str = ""
+
+
+def make_section(target: str, folder: Path, label: str, *, recorded: bool, error: str = "") -> Section:
+    """Return the section of a target from the files in a folder."""
+    about = DESCRIPTIONS.get(target, Description(target, ""))
+    stem = about.file or target
+    if not (folder / f"{stem}.json").exists() and (folder / f"{stem}_quick.json").exists():
+        stem = f"{stem}_quick"
+    figure = None
+    if about.figure and not error:
+        figure = about.figure(folder / f"{stem}.json")
+    names = [*([] if figure else [stem]), *about.pictures]
+    pictures = [(name, _address(file)) for name in names if (file := folder / f"{name}.svg").exists()]
+    markdown = folder / f"{stem}.md"
+    return Section(
+        id=f"{target}-recorded" if recorded else target,
+        target=target,
+        title=about.title,
+        reading=about.reading,
+        label=label,
+        figure=figure,
+        pictures=pictures,
+        tables=to_html(markdown.read_text("utf-8")) if markdown.exists() else "",
+        downloads=[
+            (file.name, _address(file) if file.stat().st_size <= LARGEST_DOWNLOAD else "")
+            for file in sorted(folder.glob(f"{stem}*.csv"))
+        ],
+        provenance=_provenance(folder / f"{stem}.json"),
+        error=error,
+    )
+
+
+def _address(file: Path) -> str:
+    kind = {".svg": "image/svg+xml", ".csv": "text/csv"}[file.suffix]
+    return f"data:{kind};base64,{base64.b64encode(file.read_bytes()).decode()}"
+
+
+def _provenance(file: Path) -> list[str]:
+    """Return where the numbers of a file come from, one fact a line."""
+    if not file.exists():
+        return []
+    content = read_json(file)
+    found = content.get("provenance", {}) if isinstance(content, dict) else {}
+    keys = ("commit", "when", "seconds", "machine", "command", "records", "imported", "commits")
+    lines = [f"{key}: {found[key]}" for key in keys if found.get(key)]
+    versions = found.get("versions")
+    if isinstance(versions, dict) and versions:
+        lines.append("versions: " + ", ".join(f"{name} {version}" for name, version in versions.items()))
+    if isinstance(found.get("config"), dict):
+        lines.append("settings: " + ", ".join(f"{key} = {value}" for key, value in found["config"].items()))
+    return lines

@@ -1,0 +1,250 @@
+"""Train every order of a user's tasks with a user's network, and compare it with a forecast: `measure`."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations, permutations
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from ebbing import metrics
+from ebbing._tables import Table, Tabular, format_number, to_frame
+from ebbing._validate import Array
+from ebbing.forecasting import Examples, Forecast
+from ebbing.forecasting._confidence import rank_correlation
+from ebbing.forecasting.plan import join
+from ebbing.forecasting.targets import Targets
+from ebbing.learn import CustomTasks, Experiment, Sgd, prefix_tree
+from ebbing.learn.experiment import Method
+from ebbing.runs._pools import Resources
+from ebbing.runs.execution import Execution, Progress
+from ebbing.runs.store import Store
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ALL_ORDERS_UP_TO = 5
+"""Tasks up to which all orders are trained if none are given."""
+
+_ALL = 2**40
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Measurement(Tabular):
+    """Measured errors of tasks that were learned in several orders.
+
+    Attributes:
+        orders: The orders, as names of tasks.
+        seeds: The seeds of training.
+        errors: The error matrix of each order and seed (orders, seeds, T+1, T).
+    """
+
+    orders: tuple[tuple[str, ...], ...]
+    seeds: tuple[int, ...]
+    errors: Array
+
+    @property
+    def forgetting(self) -> Array:
+        """Forgetting F_T of each order and seed (orders, seeds)."""
+        return np.asarray(metrics.forgetting(self.errors, kind="error"))
+
+    @property
+    def generalization(self) -> Array:
+        """The generalization error G_T of each order and seed (orders, seeds)."""
+        return np.asarray(metrics.generalization_error(self.errors, kind="error"))
+
+    @property
+    def seed_agreement(self) -> float:
+        """Mean rank correlation of forgetting between two seeds: what no forecast can exceed by much; NaN for one."""
+        pairs = [rank_correlation(a, b) for a, b in combinations(self.forgetting.T, 2)]
+        return float(np.mean(pairs)) if pairs else float("nan")
+
+    def compare(self, forecast: Forecast) -> dict[str, float]:
+        """Compare a forecast of the same tasks with the forgetting that was measured, on average over seeds.
+
+        Args:
+            forecast: The forecast.
+
+        Returns:
+            `rank_correlation` over orders; `orders_better`, the share of orders that were better than the one that was
+            predicted best; and `regret`, what that order loses, in units of a mean order minus the best.
+        """
+        predicted = np.array([forecast.forgetting(order) for order in self.orders])
+        measured = self.forgetting.mean(axis=1)
+        chosen = measured[predicted.argmin()]
+        stake = float(measured.mean() - measured.min())
+        return {
+            "rank_correlation": rank_correlation(predicted, measured),
+            "orders_better": float(np.mean(measured < chosen - 1e-12)),
+            "regret": float(chosen - measured.min()) / stake if stake > 0 else 0.0,
+        }
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return forgetting and generalization error as a pandas DataFrame.
+
+        Returns:
+            One row per order and seed with the columns `order`, `seed`, `forgetting` and `generalization`.
+        """
+        return to_frame(
+            {
+                "order": [order for order in self.orders for _ in self.seeds],
+                "seed": list(self.seeds) * len(self.orders),
+                "forgetting": self.forgetting.ravel(),
+                "generalization": self.generalization.ravel(),
+            }
+        )
+
+    def _tables(self) -> Sequence[Table]:
+        F, G = self.forgetting.mean(axis=1), self.generalization.mean(axis=1)
+        ranked = np.argsort(F, kind="stable")
+        shown = ranked if len(ranked) <= 10 else [*ranked[:5], *ranked[-5:]]
+        rows = [[join(self.orders[k]), format_number(F[k], ".4g"), format_number(G[k], ".4g")] for k in shown]
+        notes = [f"Mean of all orders: forgetting {format_number(F.mean(), '.4g')}."]
+        if len(self.seeds) > 1:
+            notes.append(f"Rank correlation of orders between seeds: {self.seed_agreement:.2f}.")
+        seeds = f"{len(self.seeds)} seed{'s' * (len(self.seeds) > 1)}"
+        heading = f"Measured: {len(self.orders)} orders, {seeds}; least forgetting first"
+        if len(ranked) > 10:
+            heading += ", the first and the last five"
+        return (Table(heading, ["order", "forgetting", "generalization error"], rows, notes),)
+
+    def __repr__(self) -> str:
+        return f"Measurement({len(self.orders)} orders, seeds {self.seeds})"
+
+
+@dataclass(frozen=True)
+class GivenNetwork:
+    """The architecture of a user's network: every run starts from a copy of its weights.
+
+    Attributes:
+        network: The network.
+    """
+
+    network: nn.Module
+
+    def settings(self) -> dict[str, Any]:
+        """Return what results are stored under: the network's layers and a hash of its weights.
+
+        Returns:
+            The settings.
+        """
+        digest = hashlib.sha256()
+        for name, value in self.network.state_dict().items():
+            digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
+            digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+        trained = [name for name, value in self.network.named_parameters() if value.requires_grad]
+        return {"layers": repr(self.network), "trained": trained, "weights": digest.hexdigest()}
+
+    def build(self, seed: int) -> nn.Module:
+        """Return a copy of the network.
+
+        Args:
+            seed: Not used: the network is given.
+
+        Returns:
+            The copy.
+        """
+        return copy.deepcopy(self.network)
+
+
+def measure(
+    network: Any,
+    tasks: Mapping[str, Any],
+    *,
+    orders: Iterable[Sequence[str]] | None = None,
+    seeds: Iterable[int] = (0,),
+    method: Method | None = None,
+    train_size: int | None = None,
+    test_size: int | None = None,
+    store: str | os.PathLike[str] | Store = "runs",
+    workers: int = 1,
+    cluster: str | None = None,
+    device: str = "cpu",
+    progress: Progress | None = None,
+) -> Measurement:
+    """Train orders of tasks and measure what is forgotten; common prefixes of orders are trained once.
+
+    Results are stored as they arrive: an interrupted measurement continues where it stopped.
+
+    Args:
+        network: A PyTorch network, from whose weights every run starts; or an architecture, an object with a method
+            `build(seed)`, which gives every seed a network of its own.
+        tasks: Data by task, as for `ebbing.forecast`: yes-or-no labels or classes.
+        orders: The orders to train, as names of tasks; None for all of up to five tasks.
+        seeds: The seeds of training.
+        method: How each task is learned; None for plain gradient descent, `ebbing.learn.Sgd()`.
+        train_size: Training examples of each task; None for all.
+        test_size: Test examples of each task; None for all.
+        store: The folder of results, or a store.
+        workers: The number of worker processes.
+        cluster: The address of a Dask scheduler, or None.
+        device: The device of the tensors.
+        progress: A function that is called with the share of the work that is done.
+
+    Returns:
+        The error matrices of all orders and seeds.
+
+    Raises:
+        ValueError: If the tasks are regression, or there are too many for all orders.
+    """
+    architecture = GivenNetwork(network) if isinstance(network, nn.Module) else network
+    if not hasattr(architecture, "build"):
+        raise ValueError(
+            f"network={type(network).__name__}: give a PyTorch network, or an architecture with a method build(seed)"
+        )
+    experiment = Experiment(_read_tasks(architecture, tasks, train_size, test_size), architecture, method or Sgd())
+    sequences = _sequences(tasks, orders)
+    chosen = tuple(dict.fromkeys(int(seed) for seed in seeds))
+    if not chosen:
+        raise ValueError("seeds: give at least one")
+    nodes = [node for seed in chosen for node in prefix_tree(sequences, seed)]
+    execution = Execution(experiment, nodes, store if isinstance(store, Store) else Store(store), progress)
+    execution.run(Resources(workers, cluster, device))
+    return Measurement(sequences, chosen, np.array([execution.collect(order, chosen)[0] for order in sequences]))
+
+
+def _sequences(tasks: Mapping[str, Any], orders: Iterable[Sequence[str]] | None) -> tuple[tuple[str, ...], ...]:
+    if orders is None:
+        if len(tasks) > ALL_ORDERS_UP_TO:
+            raise ValueError(
+                f"{len(tasks)} tasks have too many orders to train all of them: give some orders, such as the advised "
+                "one of a forecast and a few random ones"
+            )
+        return tuple(permutations(tasks))
+    found = tuple(tuple(order) for order in orders)
+    if not found or len(set(map(len, found))) > 1 or len(found[0]) < 2:
+        raise ValueError("orders: give some orders of two tasks or more, all of one length")
+    return found
+
+
+def _read_tasks(
+    architecture: Any, tasks: Mapping[str, Any], train_size: int | None, test_size: int | None
+) -> CustomTasks:
+    examples = Examples.read(tasks, train_size=train_size or _ALL, test_size=test_size or _ALL)
+    if isinstance(examples.inputs, dict):
+        raise ValueError("inputs are arrays by name: `measure` takes one tensor of inputs; wrap the network")
+    inputs = torch.from_numpy(np.ascontiguousarray(examples.inputs))
+    network = architecture.build(0).eval()
+    first = next(network.parameters())
+    if first.dtype != torch.float32:
+        raise ValueError(f"the network is {first.dtype}: `measure` trains in float32; use network.float()")
+    one = inputs[:1].to(first.device, torch.float32) if inputs.is_floating_point() else inputs[:1].to(first.device)
+    with torch.no_grad():
+        outputs = network(one).shape[-1]
+    targets = Targets.of(examples.labels, outputs)
+    if targets.kind == "regression":
+        raise ValueError("labels are numbers: `measure` trains yes-or-no tasks and classes, not regression")
+    classes = targets.kind == "classes"
+    labels = torch.from_numpy(targets.values.argmax(1) if classes else targets.values.astype(np.float32))
+    train, test = (
+        {name: (inputs[rows], labels[rows]) for name, rows in zip(examples.names, split, strict=True)}
+        for split in (examples.train, examples.test)
+    )
+    return CustomTasks(train, test)

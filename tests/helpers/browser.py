@@ -1,0 +1,51 @@
+"""A real browser for tests of pages: Debian's chromium, driven by Playwright."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+
+import pytest
+
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+
+@contextmanager
+def open_browser() -> Iterator:
+    """A headless chromium. Without one, tests are skipped, but fail in CI."""
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    if "CI" not in os.environ:
+        if chromium is None:
+            pytest.skip("chromium is not installed: apt-get install chromium")
+        pytest.importorskip("playwright", reason="playwright is not installed")
+    assert chromium is not None, "chromium is not installed: apt-get install chromium"
+    with import_module("playwright.sync_api").sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class Tab:
+    """A page in the browser; `faults` lists errors of the console and requests that leave the page."""
+
+    def __init__(self, browser, **settings) -> None:
+        self.page = browser.new_page(viewport={"width": 1280, "height": 900}, **settings)
+        self.faults: list[str] = []
+        self.page.on("console", lambda m: self.faults.append(m.text) if m.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on(
+            "request",
+            lambda r: None if r.url.startswith(("file:", "data:", "blob:", "about:")) else self.faults.append(r.url),
+        )
+
+    def open(self, address: str) -> "Tab":
+        """Open an address from the beginning, even if only its fragment differs."""
+        self.page.goto("about:blank")
+        self.page.goto(address)
+        self.settle()
+        return self
+
+    def settle(self) -> None:
+        """Wait until the page has drawn what was asked for."""
+        self.page.evaluate("() => new Promise(f => requestAnimationFrame(() => requestAnimationFrame(f)))")

@@ -1,0 +1,104 @@
+"""Data of users in all its forms becomes the same rows, and bad data is named."""
+
+import numpy as np
+import pytest
+import torch
+from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
+
+from ebbing.forecasting import Examples
+
+X = np.arange(40.0).reshape(20, 2)
+Y = np.arange(20) % 2
+
+
+class Stream(IterableDataset):
+    def __iter__(self):
+        yield from zip(torch.from_numpy(X), torch.from_numpy(Y), strict=True)
+
+
+class Named(Dataset):
+    """A dataset whose items are dictionaries, as those of transformers."""
+
+    def __len__(self):
+        return 20
+
+    def __getitem__(self, k):
+        return {"left": X[k], "right": torch.tensor(X[k] + 1), "labels": int(Y[k])}
+
+
+class Unlabeled(Named):
+    def __getitem__(self, k):
+        return {"x": X[k]}
+
+
+FORMS = {
+    "arrays": (X, Y),
+    "tensors": (torch.from_numpy(X), torch.from_numpy(Y)),
+    "dataset": TensorDataset(torch.from_numpy(X), torch.from_numpy(Y)),
+    "loader": DataLoader(TensorDataset(torch.from_numpy(X), torch.from_numpy(Y)), batch_size=6),
+    "stream": Stream(),
+    "stream loader": DataLoader(Stream(), batch_size=7),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_keeps_pairs_together(form):
+    found = Examples.read({"a": {"train": FORMS[form], "test": FORMS[form]}}, train_size=12, test_size=5)
+    assert [len(found.train[0]), len(found.test[0])] == [12, 5]
+    assert len(np.unique(found.inputs[found.train[0], 0])) == 12  # without replacement
+    assert np.array_equal(found.inputs[:, 0] / 2 % 2, found.labels)
+    assert np.array_equal(found.inputs[:, 1] - found.inputs[:, 0], np.ones(17))
+
+
+def test_choice_is_random_and_seeded():
+    tasks = {"a": (X, Y)}
+    first = Examples.read(tasks, train_size=8, test_size=4, seed=1)
+    assert np.array_equal(first.inputs, Examples.read(tasks, train_size=8, test_size=4, seed=1).inputs)
+    assert not np.array_equal(first.inputs, Examples.read(tasks, train_size=8, test_size=4, seed=2).inputs)
+    assert not np.array_equal(first.inputs[:, 0], np.sort(first.inputs[:, 0]))
+
+
+def test_held_out_part_is_disjoint():
+    for size, parts in ((100, (15, 5)), (10, (10, 5)), (8, (8, 5))):
+        found = Examples.read({"a": (X, Y)}, train_size=size, test_size=min(size, 5))
+        assert (len(found.train[0]), len(found.test[0])) == parts
+        assert not set(found.inputs[found.train[0], 0]) & set(found.inputs[found.test[0], 0])
+
+
+def test_equal_data_keeps_equal_examples():
+    found = Examples.read({"a": (X, Y), "b": (X, Y)}, train_size=6, test_size=3)
+    assert np.array_equal(found.inputs[found.train[0]], found.inputs[found.train[1]])
+
+
+def test_inputs_by_name():
+    found = Examples.read({"a": {"train": Named()}}, train_size=10, test_size=5)
+    assert isinstance(found.inputs, dict)
+    assert np.array_equal(found.inputs["right"], found.inputs["left"] + 1)
+    assert np.array_equal(found.inputs["left"][:, 0] / 2 % 2, found.labels)
+    pair = ({"left": X, "right": X + 1}, Y)
+    assert isinstance(Examples.read({"a": pair}).inputs, dict)
+
+
+BAD = {
+    "no tasks": ({}, "tasks is empty"),
+    "a list": ([1], "tasks is list"),
+    "a number": ({"a": 3}, "task 'a': int; give a pair"),
+    "lengths": ({"a": (X, Y[:3])}, r"task 'a': inputs of shape \(20, 2\), labels \(3,\)"),
+    "nothing": ({"a": (X[:0], Y[:0])}, "task 'a': no data"),
+    "an empty stream": ({"a": iter([])}, "task 'a': no data"),
+    "one": ({"a": (X[:1], Y[:1])}, "task 'a': one example"),
+    "nan": ({"a": {"train": (X, Y), "test": (X * np.nan, Y)}}, "task 'a', test: inputs has nan"),
+    "texts": ({"a": (np.array(["x"] * 20), Y)}, "task 'a': inputs: ndarray of <U1"),
+    "ragged": ({"a": ([[1], [1, 2]], Y[:2])}, "task 'a': inputs: list of object"),
+    "splits": ({"a": {"training": (X, Y)}}, "task 'a': a dictionary with training"),
+    "widths": ({"a": (X, Y), "b": (X[:, :1], Y)}, r"task 'b': an input has shape \(1,\)"),
+    "items": ({"a": {"train": TensorDataset(torch.from_numpy(X))}}, "task 'a', item 0: tuple; yield pairs"),
+    "labels": ({"a": {"train": DataLoader(Unlabeled())}}, "task 'a': a dictionary without 'labels', with x"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_data_is_named(case):
+    tasks, message = BAD[case]
+    with pytest.raises(ValueError, match=message):
+        Examples.read(tasks)

@@ -1,0 +1,209 @@
+"""Forecasts of networks and of data: errors of any order, mixtures, similarity, and what they say of themselves."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import ebbing
+from ebbing import metrics
+from ebbing.forecasting import Forecast, forecast
+
+
+def tasks(T=3, n=60, d=12, seed=0, kind="yes or no"):
+    random = np.random.default_rng(seed)
+    found = {}
+    for name in "abcdefghijklm"[:T]:
+        x = random.standard_normal((n, d)).astype(np.float32)
+        y = x @ random.standard_normal(d)
+        found[name] = (x, {"yes or no": (y > 0).astype(int), "classes": np.digitize(y, [-1, 1])}.get(kind, y))
+    return found
+
+
+def perceptron(outputs=1, d=12):
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(d, 32), nn.ReLU(), nn.Linear(32, outputs))
+
+
+def test_public_name():
+    assert ebbing.forecasting.forecast is forecast
+    assert ebbing.forecast is forecast  # the package does not hide the function
+
+
+def test_data_alone_needs_no_torch():
+    script = (
+        "import sys, numpy as np, ebbing\n"
+        "x = np.random.default_rng(0).standard_normal((40, 5))\n"
+        "f = ebbing.forecast('linear', {'a': (x, x[:, 0] > 0), 'b': (x, x[:, 1] > 0)})\n"
+        "f.best_order().summary(), f.replay().summary(), f.summary()\n"
+        "print('torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
+
+
+@pytest.mark.parametrize("kind", ["yes or no", "classes", "regression"])
+def test_frozen_backbone_is_exact(kind):
+    """A linear head on frozen features, trained to the end, has the errors that were predicted."""
+    data = tasks(2, n=80, kind="regression" if kind == "regression" else kind)
+    outputs = 3 if kind == "classes" else 1
+    network = nn.Sequential(nn.Linear(12, 60), nn.Tanh(), nn.Linear(60, outputs)).double()
+    network[0].requires_grad_(False)
+    for p in network[2].parameters():
+        nn.init.zeros_(p)
+    found = forecast(network, data, train_size=25, test_size=20)
+    model, targets = found.model, found.model.targets
+    features = torch.from_numpy(np.concatenate([read_rows(found, data)])).double()
+    with torch.no_grad():
+        hidden = torch.cat([network[1](network[0](features)), torch.ones(len(features), 1)], dim=1).numpy()
+    f, expected = targets.predictions(None), []
+    for rows in model.train:
+        f = f + hidden @ np.linalg.pinv(hidden[rows]) @ (targets.values[rows] - f[rows])
+        expected.append([float(targets.errors(f[test][:, None], test)[0]) for test in model.test])
+    assert np.allclose(found.errors()[1:], expected, rtol=1e-6)
+
+
+def read_rows(found, data):
+    from ebbing.forecasting import Examples
+
+    return Examples.read(data, train_size=25, test_size=20).inputs
+
+
+def test_features_equal_a_linear_network():
+    data = tasks()
+    network = nn.Linear(12, 1).double()
+    nn.init.zeros_(network.weight)
+    nn.init.zeros_(network.bias)
+    assert np.allclose(forecast("linear", data).errors(), forecast(network, data).errors(), rtol=1e-6)
+
+
+def test_initial_errors_are_those_of_the_network():
+    data = tasks(kind="classes")
+    network = perceptron(3)
+    found = forecast(network, {name: {"train": d, "test": d} for name, d in data.items()})
+    for i, (x, y) in enumerate(data.values()):
+        with torch.no_grad():
+            wrong = (network(torch.from_numpy(x)).argmax(1).numpy() != y).mean()
+        assert found.errors()[0, i] == pytest.approx(wrong)
+
+
+def test_orders_by_name_place_and_part():
+    found = forecast(perceptron(), tasks())
+    assert np.array_equal(found.errors(["c", "a", "b"]), found.errors([2, 0, 1]))
+    assert np.array_equal(found.errors(), found.errors(["a", "b", "c"]))
+    assert found.errors(["c", "a"]).shape == (3, 2)
+    assert found.errors(["c", "a"])[0].tolist() == found.errors()[0, [2, 0]].tolist()
+    again = found.errors(["a", "b", "a"])
+    assert again.shape == (4, 3)
+    assert np.array_equal(again[:, 0], again[:, 2])
+    assert found.forgetting(["c", "a", "b"]) == metrics.forgetting(found.errors(["c", "a", "b"]), kind="error")
+    assert found.generalization(["c", "a"]) == found.errors(["c", "a"])[-1].mean()
+
+
+def test_mixtures():
+    found = forecast(perceptron(), tasks(), train_size=40)
+    size = len(found.model.train[0])
+    plain = [{"a": size}, {"b": size}, {"c": size}]
+    assert np.allclose(found.errors(plain), found.errors())
+    mixed = [{"a": size}, {"b": size, "a": size}, {"c": size, "a": 5}]
+    errors = found.errors(mixed)
+    assert errors.shape == (4, 3)
+    assert errors[2, 0] < found.errors()[2, 0]  # a is kept by replaying all of it
+    assert found.forgetting(mixed) == pytest.approx(
+        (errors[3, 0] - errors[1, 0] + errors[3, 1] - errors[2, 1]) / 2, rel=1e-12
+    )
+    joint = found.errors([{"a": size, "b": size, "c": size}])
+    assert joint.shape == (2, 3)
+
+    class Curriculum:
+        steps = tuple(mixed)
+
+    assert np.array_equal(found.errors(Curriculum()), errors)
+
+
+def test_similarity_of_equal_data_is_one():
+    x, y = tasks(1)["a"]
+    found = forecast(perceptron(), {"a": (x, y), "b": (x, y), "c": (x, 1 - y)})
+    assert np.all(np.diagonal(found.similarity) == 1)
+    assert np.array_equal(found.similarity, found.similarity.T)
+    assert found.similarity[0, 1] == pytest.approx(1, abs=1e-9)
+    assert found.similarity[0, 2] < -0.9
+
+
+def test_several_networks_average_their_kernels():
+    data = tasks()
+    one, two = perceptron(), nn.Sequential(nn.Linear(12, 8), nn.Tanh(), nn.Linear(8, 1))
+    kernels = [forecast(network, data).model.kernel for network in (one, two)]
+    both = forecast([one, two], data)
+    assert np.allclose(both.model.kernel, (kernels[0] + kernels[1]) / 2)
+    assert "tangent kernel of 2 networks" in both.summary()
+
+
+def test_stopping_at_once_learns_nothing():
+    data = tasks()
+    stopped = forecast(perceptron(), data, time=0).errors()
+    assert np.allclose(stopped, stopped[0])
+    brief, end = (forecast(perceptron(), data, time=time).errors() for time in (50.0, 1e12))
+    assert np.allclose(end, forecast(perceptron(), data).errors(), atol=1e-4)
+    assert end[1, 0] <= brief[1, 0] < stopped[0, 0]
+    assert forecast(perceptron(), data, ridge=1e9).errors()[3] == pytest.approx(stopped[0], abs=1e-6)
+
+
+def test_summary_says_what_was_computed():
+    text = forecast(perceptron(), tasks()).summary(width=300)
+    assert text.startswith("Forecast of 3 tasks (yes or no): tangent kernel at the present weights, 449 trained")
+    assert "45 training and 15 test examples a task" in text
+    assert "Predicted in this order: forgetting" in text
+
+
+def test_tasks_that_are_not_learned_are_named():
+    random = np.random.default_rng(0)
+    noise = {name: (random.standard_normal((100, 3)), random.integers(0, 2, 100)) for name in "ab"}
+    assert "2 of 2 tasks are hardly learned by this model" in forecast("linear", noise).summary()
+    assert "hardly learned" not in forecast("linear", tasks(2, n=200, d=3)).summary()
+
+
+@pytest.mark.parametrize(
+    ("order", "message"),
+    [
+        ("a", "order='a': give a list of steps"),
+        ([], "give at least one step"),
+        (["a", "z"], "task 'z': give one of a, b, c, or a place from 0 to 2"),
+        ([3], "task 3"),
+        ([{"a": 1000}], "1000 examples of 'a': the forecast has 45 training examples"),
+        ([{"a": 0}], "examples of 'a'=0"),
+        ([{}], "a step without any task"),
+    ],
+)
+def test_bad_orders(order, message):
+    found = forecast("linear", tasks())
+    assert isinstance(found, Forecast)
+    with pytest.raises(ValueError, match=message):
+        found.errors(order)
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        ("cubic", "network='cubic': give a PyTorch network, 'linear' or 'random features'"),
+        (3, "network=int: give a PyTorch network"),
+        ([], "an empty list"),
+        (nn.Linear(12, 3).requires_grad_(False), "no parameter with requires_grad=True"),
+    ],
+)
+def test_bad_networks(network, message):
+    with pytest.raises(ValueError, match=message):
+        forecast(network, tasks())
+
+
+def test_frame_and_figures():
+    found = forecast("random features", tasks())
+    frame = found.to_frame()
+    assert list(frame.columns) == ["step", "task", "error"]
+    assert len(frame) == 12
+    assert found.plot().get_ylabel() == "predicted error"
+    assert found.plot_similarity().get_images()
+    assert found.to_html().startswith("<div>")

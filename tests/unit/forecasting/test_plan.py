@@ -1,0 +1,195 @@
+"""Advised orders: the best of all, what is at stake, how sure; and replay."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from ebbing.forecasting import forecast
+from ebbing.forecasting._search import Weights, search
+
+
+def similar_pairs(T=4, n=120, d=200, noise=0.4, seed=0):
+    """Tasks of two opposite kinds in turn: their order matters."""
+    random = np.random.default_rng(seed)
+    base = random.standard_normal(d)
+    found = {}
+    for t in range(T):
+        x = random.standard_normal((n, d))
+        w = (1 if t % 2 else -1) * base + noise * random.standard_normal(d)
+        found[f"t{t}"] = (x, x @ w > 0)
+    return found
+
+
+def test_best_order_is_the_least_of_all():
+    found = forecast("linear", similar_pairs())
+    for objective in ("forgetting", "generalization", 0.3):
+        plan = found.best_order(objective)
+        f = {"forgetting": 1.0, "generalization": 0.0, 0.3: 0.3}[objective]
+        values = {o: f * found.forgetting(o) + (1 - f) * found.generalization(o) for o in permutations(range(4))}
+        assert plan.value == pytest.approx(min(values.values()), rel=1e-9)
+        assert plan.worst == pytest.approx(max(values.values()), rel=1e-9)
+        assert plan.random == pytest.approx(np.mean(list(values.values())), rel=1e-9)
+        assert plan.given == pytest.approx(values[0, 1, 2, 3], rel=1e-9)
+        assert values[plan.order] == pytest.approx(plan.value, rel=1e-9)
+        assert plan.complete
+        assert plan.names == tuple(f"t{t}" for t in plan.order)
+
+
+def one_opposite(n=400, d=40, seed=0):
+    """Three tasks that are alike and one that undoes them: it should not come last."""
+    random = np.random.default_rng(seed)
+    base = random.standard_normal(d)
+    inputs = [random.standard_normal((n, d)) for _ in range(4)]
+    return {f"t{t}": (x, x @ base * (-1 if t == 3 else 1) > 0) for t, x in enumerate(inputs)}
+
+
+def noise(random, n=60, d=10):
+    return {f"t{k}": (random.standard_normal((n, d)), random.integers(0, 2, n)) for k in range(4)}
+
+
+def test_order_that_matters():
+    plan = forecast("linear", one_opposite()).best_order()
+    assert plan.order[3] != 3
+    assert plan.matters
+    assert plan.gain > 2 * plan.gain_error
+    assert plan.as_good[0] == plan.names
+    assert len(plan.as_good) < 24
+    text = plan.summary()
+    assert text.startswith("Learn in this order for the least forgetting:")
+    assert "All 24 orders were computed." in text
+    assert "gains" in text
+    assert "`ebbing.measure`" in text
+
+
+def test_order_that_does_not_matter():
+    random = np.random.default_rng(3)
+    w = random.standard_normal(8)
+    inputs = [random.standard_normal((200, 8)) for _ in range(4)]
+    plan = forecast("linear", {f"t{k}": (x, x @ w > 0) for k, x in enumerate(inputs)}).best_order()
+    assert not plan.matters
+    assert plan.summary().startswith("The order does not matter here")
+    alarms = [forecast("linear", noise(random)).best_order().matters for _ in range(20)]
+    assert sum(alarms) <= 4  # two standard errors, with their own noise
+
+
+def test_gain_is_not_that_of_the_examples_that_chose():
+    """On pure noise the best order seems to gain; on the other half it gains nothing."""
+    random = np.random.default_rng(5)
+    promised, kept = [], []
+    for _ in range(6):
+        plan = forecast("linear", noise(random)).best_order()
+        promised.append(plan.random - plan.value)
+        kept.append(plan.gain)
+    assert np.mean(promised) > 0.03
+    assert abs(np.mean(kept)) < np.mean(promised) / 3
+
+
+def test_search_beyond_all_orders_finds_good_ones(monkeypatch):
+    found = forecast("linear", similar_pairs(6, n=60), train_size=20, test_size=20)
+    weights = Weights(1.0, 0.0)
+    exact = search(found.model, weights)
+    monkeypatch.setattr("ebbing.forecasting._search.ALL_ORDERS_UP_TO", 4)
+    heuristic = search(found.model, weights)
+    assert exact.complete
+    assert not heuristic.complete
+    assert heuristic.value == pytest.approx(exact.value, abs=0.02 * (exact.worst_value - exact.value))
+    assert heuristic.worst_value == pytest.approx(exact.worst_value, abs=0.02 * (exact.worst_value - exact.value))
+
+
+def test_many_tasks():
+    found = forecast("linear", similar_pairs(14, n=40), train_size=10, test_size=10)
+    plan = found.best_order(seconds=1)
+    assert sorted(plan.order) == list(range(14))
+    assert plan.value < plan.values.min()
+    assert plan.worst > plan.values.max()
+    assert found.forgetting(plan.order) == pytest.approx(plan.value)
+    assert "beam and exchange search" in plan.summary()
+
+
+def test_aligned_plan_agrees_with_single_orders():
+    plan = (found := forecast("linear", similar_pairs(), alignment=1.0)).best_order()
+    assert found.forgetting(plan.order) == pytest.approx(plan.value)
+
+
+@pytest.mark.parametrize("objective", ["speed", 1.5, {"forgetting": 0}, {"speed": 1}, True])
+def test_bad_objectives(objective):
+    with pytest.raises(ValueError, match="objective="):
+        forecast("linear", similar_pairs()).best_order(objective)
+
+
+def test_one_task_has_no_order():
+    one = forecast("linear", similar_pairs(1))
+    with pytest.raises(ValueError, match="at least two tasks"):
+        one.best_order()
+    with pytest.raises(ValueError, match="at least two steps"):
+        one.forgetting()
+    assert "Forecast of 1 task (yes or no)" in one.summary()
+
+
+def test_frame_and_figure_of_a_plan():
+    plan = forecast("linear", similar_pairs()).best_order()
+    frame = plan.to_frame()
+    assert len(frame) == 24
+    assert frame.role[0] == "advised"
+    assert frame.role[23] == "worst"
+    assert plan.plot().get_ylabel() == "predicted forgetting"
+
+
+# ---------------------------------------------------------------- replay
+
+
+def separate(n=160, d=120):
+    """Tasks whose inputs have centers of their own: one model can learn all of them."""
+    random = np.random.default_rng(0)
+    found = {}
+    for k in range(4):
+        x = random.standard_normal((n, d)) + 0.5 * random.standard_normal(d)
+        found[f"t{k}"] = (x, x[:, : d // 4] @ random.standard_normal(d // 4))
+    return found
+
+
+def test_replay_saves_what_is_forgotten():
+    found = forecast("linear", separate())
+    curve = found.replay()
+    assert curve.shares[0] == 0
+    assert curve.forgetting[0] == pytest.approx(found.forgetting())
+    assert curve.forgetting[-1] < 0.5 * curve.forgetting[0]
+    assert 0 < curve.share <= 1
+    saved = curve.generalization[0] - curve.generalization
+    assert saved[curve.shares == curve.share] >= 0.9 * saved.max()
+    assert all(saved[curve.shares < curve.share] < 0.9 * saved.max())
+    size = len(found.model.train[0])
+    full = [{f"t{k}": size for k in range(s + 1)} for s in range(4)]
+    assert curve.forgetting[-1] == pytest.approx(found.forgetting(full))
+    assert curve.generalization[-1] == pytest.approx(found.generalization(full))
+
+
+def test_replay_that_is_not_needed():
+    data = separate()["t0"]
+    curve = forecast("linear", {"a": data, "b": data}).replay(shares=[0.5])
+    assert curve.shares.tolist() == [0, 0.5]
+    assert curve.share == 0
+    assert "Replay does not help here" in curve.summary()
+
+
+def test_replay_curve_shows_itself():
+    curve = forecast("linear", separate()).replay(["t3", "t0"])
+    assert curve.names == ("t3", "t0")
+    assert curve.share > 0
+    assert f"Replay {curve.share:.0%} of each old task's data in every later step." in curve.summary()
+    assert list(curve.to_frame().columns) == ["share", "examples", "forgetting", "generalization"]
+    assert curve.plot().get_ylabel() == "predicted error"
+
+
+@pytest.mark.parametrize(
+    ("order", "shares", "message"),
+    [
+        (["t0", "t0"], (0.1,), "each once"),
+        (["t0"], (0.1,), "give two tasks or more"),
+        (None, (1.5,), "from 0 to 1"),
+    ],
+)
+def test_bad_replay(order, shares, message):
+    with pytest.raises(ValueError, match=message):
+        forecast("linear", similar_pairs()).replay(order, shares=shares)

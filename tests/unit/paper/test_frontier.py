@@ -1,0 +1,190 @@
+"""Accuracy against memory on made-up runs: the frontier, who wins, what is said, and what was not run."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ebbing.learn import MLP, SmallAlexNet
+from ebbing.paper import frontier_report, table1
+from ebbing.paper.frontier import (
+    CIFAR100_SHORT,
+    FRONTIER,
+    FRONTIER_QUICK,
+    PLAIN,
+    PMNIST,
+    PMNIST_SHORT,
+    PROJECTION,
+    Point,
+    duels,
+    family,
+    pareto,
+    points,
+)
+from ebbing.paper.method_comparison import Result, Study
+from ebbing.plot.frontier import plot_frontier, save_frontier
+from ebbing.runs.streams import StreamRun
+
+TASKS = PMNIST_SHORT.stream.names
+
+
+def point(name, memory, *accuracies, total=None):
+    return Point(name, memory, memory if total is None else total, dict(enumerate(accuracies)))
+
+
+def run(seed, accuracy, megabytes, rows=11):
+    """A run that learns every task to `accuracy` percent and adds `megabytes` with each."""
+    matrix = np.full((11, 10), accuracy / 100)
+    matrix[rows:] = np.nan
+    return StreamRun(seed, TASKS, matrix, 10, tuple(1e6 * megabytes * t for t in range(11)))
+
+
+def result(runs: dict[str, list[StreamRun]]) -> Result:
+    study = Study("made_up", "Made up", (PMNIST_SHORT,))
+    return Result(study, {("pmnist short", name): runs.get(name, []) for name in PMNIST_SHORT.names}, {})
+
+
+SPREAD = (0.0, 0.1, -0.1)
+
+
+def made_up(free=90.0, copies=95.0, low_rank=93.0) -> Result:
+    values = {
+        "copies": (copies, 0.4),
+        "low-rank, rank 8": (low_rank, 0.1),
+        "TRGP free, 95%": (free, 0.2),
+        "TRGP free, 99%": (free + 1, 0.5),
+        "GPM, 95%": (80.0, 0.05),
+    }
+    return result(
+        {
+            name: [run(s, accuracy + SPREAD[s] + len(name) * (s - 1) / 1000, memory) for s in range(3)]
+            for name, (accuracy, memory) in values.items()
+        }
+    )
+
+
+# What is trained
+
+
+def test_settings_differ_from_the_preset_as_named():
+    narrow: Any = PMNIST_SHORT.experiment("copies, width 0.2").architecture
+    assert narrow == MLP((784, 20, 20, 10))
+    assert CIFAR100_SHORT.experiment("copies, width 0.25").architecture == SmallAlexNet(width=0.25)
+    updates: Any = PMNIST_SHORT.experiment("low-rank, rank 16").method
+    assert updates.rank == 16
+    gpm: Any = PMNIST_SHORT.experiment("GPM, 99%").method
+    assert [gpm.threshold.at(layer, task=9) for layer in range(3)] == [0.99] * 3
+    for study in (FRONTIER, FRONTIER_QUICK):
+        for protocol in study.protocols:
+            assert {family(name) for name in protocol.names} <= {*PLAIN, *PROJECTION}
+
+
+def test_all_methods_of_a_protocol_train_alike():
+    for protocol in FRONTIER.protocols:
+        methods: list[Any] = [protocol.experiment(name).method for name in protocol.names]
+        assert len({method.schedule for method in methods}) == 1
+
+
+def test_settings_of_table_1_are_its_runs():
+    for protocol, of_table in ((PMNIST, table1.PMNIST), (CIFAR100_SHORT, table1.CIFAR100_SHORT)):
+        common = set(protocol.names) & set(of_table.names)
+        assert {"copies", *PROJECTION} <= common
+        assert all(protocol.experiment(name) == of_table.experiment(name) for name in common)
+
+
+# Frontier and duels
+
+
+def test_frontier_leaves_out_what_another_point_beats():
+    a, b, c, d = point("a", 1, 50), point("b", 2, 40), point("c", 2, 60), point("d", 3, 60)
+    assert pareto([d, c, b, a]) == [a, c]
+    later = replace(a, total=9.0)
+    assert pareto([later, c], total=True) == [c]
+
+
+def test_points_have_memory_and_accuracy_of_finished_runs():
+    some = result({"copies, width 0.5": [run(0, 90, 0.2), run(1, 92, 0.2), run(2, 10, 0.2, rows=5)]})
+    (found,) = points(some, PMNIST_SHORT)
+    assert (found.name, found.accuracy) == ("copies, width 0.5", pytest.approx({0: 90, 1: 92}))
+    assert found.memory == pytest.approx(0.2)
+    assert found.total == pytest.approx(4 * (784 * 50 + 50 * 50 + 50 * 10) / 1e6 + 9 * 0.2)
+
+
+def test_rival_is_the_best_plainer_method_as_small():
+    plain = [point("copies", 3.0, 97), point("low-rank, rank 2", 1.0, 90), point("copies, width 0.5", 0.5, 91)]
+    small, middle, large = (point("GPM, 90%", m, 80) for m in (0.1, 1.0, 5.0))
+    found = duels([*plain, small, middle, large])
+    assert [None if duel.rival is None else duel.rival.name for duel in found] == [None, "copies, width 0.5", "copies"]
+    assert [duel.decision and duel.decision.comparisons for duel in found] == [None, 2, 2]
+
+
+@pytest.mark.parametrize(
+    ("mine", "rival", "won"),
+    [
+        ((95.0, 95.1, 95.2), (90.0, 90.2, 90.1), True),
+        ((90.0, 90.2, 90.1), (95.0, 95.1, 95.2), False),
+        ((90.0, 95.0, 91.0), (95.0, 90.1, 92.0), None),
+        ((95.0,), (90.0,), None),
+    ],
+)
+def test_paired_seeds_decide_a_duel(mine, rival, won):
+    (duel,) = duels([point("TRGP, 90%", 2, *mine), point("copies", 1, *rival)])
+    assert duel.won is won
+
+
+def test_many_comparisons_raise_the_bar():
+    """p = 0.03 decides one duel, but not one of ten."""
+    rival, mine = point("copies", 1, 90.0, 90.0, 90.0), [91.0, 91.3, 90.7]
+    gpm = [point(f"GPM, {share}%", 2, *mine) for share in range(10)]
+    assert duels([rival, gpm[0]])[0].won is True
+    assert [duel.won for duel in duels([rival, *gpm])] == [None] * 10
+
+
+# Report
+
+
+def test_report_says_where_each_method_is_best():
+    text = frontier_report.markdown(made_up())
+    assert "GPM, 95% from 0.05 MB (80.00); low-rank, rank 8 from 0.1 MB (93.00); copies from 0.4 MB (95.00)." in text
+    assert "TRGP free against the most accurate plainer method that needs no more memory" in text
+    assert "less accurate in 2; the difference is -4.00 to -3.00 points." in text
+    assert "undecided in 1 (1 smaller than every plainer one that was run)." in text
+    assert "| low-rank, rank 8 | 0.100 | 1.26 | 93.00 ± 0.05 (3 seeds) | yes |" in text
+    assert "| TRGP free, 95% | 0.200 | 2.16 | 90.00 ± 0.05 (3 seeds) |  |" in text
+    assert "Not run: copies, width 0.05; copies, width 0.1;" in text
+
+
+def test_every_verdict_can_fail():
+    def outcomes(result):
+        return {verdict.claim: verdict.holds for verdict in frontier_report.verdicts(result)}
+
+    everywhere = "a plainer method wins against gradient projection everywhere"
+    losing, winning = outcomes(made_up()), outcomes(made_up(free=96.0))
+    assert losing == {"GPM is worth its memory": None, "TRGP free is worth its memory": False, everywhere: None}
+    assert winning == {"GPM is worth its memory": None, "TRGP free is worth its memory": True, everywhere: False}
+    plainer = made_up()
+    plainer.runs["pmnist short", "GPM, 95%"] = []
+    assert outcomes(plainer)[everywhere] is True
+    assert outcomes(result({})) == {}
+
+
+def test_files_and_figure_are_written(tmp_path):
+    some = made_up()
+    frontier_report.save(some, tmp_path)
+    save_frontier(some, tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        f"made_up.{kind}" for kind in ("md", "csv", "json", "png", "svg")
+    }
+    assert (tmp_path / "made_up.md").read_text() == frontier_report.markdown(some)
+
+
+def test_figure_names_every_method_it_shows():
+    (ax,) = plot_frontier(made_up()).flat
+    shown = {text.get_text() for text in ax.texts}
+    assert {"copies (width)", "low-rank (rank)", "TRGP free", "GPM (threshold)"} <= shown
+    assert {"1", "8", "95%", "99%"} <= shown  # their settings
+    assert not {"TRGP", "TRGP+"} & shown
+    assert ax.get_xscale() == "log"
+    (ax,) = plot_frontier(result({})).flat
+    assert [text.get_text() for text in ax.texts] == ["no run is finished yet"]

@@ -1,0 +1,99 @@
+"""All orders of a user's tasks, trained in one call, stored, and compared with a forecast."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import ebbing
+from ebbing.learn import CustomTasks, Experiment, Sgd, train_reference
+from ebbing.runs import measure
+from ebbing.runs.measurement import GivenNetwork
+
+METHOD = Sgd(learning_rate=0.5, epochs=20)
+
+
+def data(kind="yes or no"):
+    random = np.random.default_rng(0)
+    found = {}
+    for name in ("a", "b", "c"):
+        x = random.standard_normal((40, 6)).astype(np.float32)
+        y = x @ random.standard_normal(6)
+        labels = {"yes or no": (y > 0).astype(int), "classes": np.digitize(y, [-1, 1]), "regression": y}[kind]
+        found[name] = {"train": (x[:25], labels[:25]), "test": (x[25:], labels[25:])}
+    return found
+
+
+def network(outputs=1) -> Any:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, outputs))
+
+
+@pytest.mark.parametrize(("kind", "outputs"), [("yes or no", 1), ("classes", 3)])
+def test_measured_errors_are_those_of_the_reference(tmp_path, kind, outputs):
+    tasks, net = data(kind), network(outputs)
+    before = {name: value.clone() for name, value in net.state_dict().items()}
+    found = ebbing.measure(net, tasks, method=METHOD, store=tmp_path, orders=[("c", "a")])
+    assert all(torch.equal(value, before[name]) for name, value in net.state_dict().items())
+    random = np.random.default_rng(0)
+    order = random.permutation(25), random.permutation(15)
+    # the same examples in the same order as `Examples.read` keeps them
+    pairs = []
+    for split, chosen in zip(("train", "test"), order, strict=True):
+        dtype = np.int64 if outputs > 1 else np.float32
+        labels = {name: np.asarray(tasks[name][split][1])[chosen].astype(dtype) for name in tasks}
+        pairs.append({n: (tasks[n][split][0][chosen], y if outputs > 1 else y[:, None]) for n, y in labels.items()})
+    expected, _ = train_reference(Experiment(CustomTasks(*pairs), GivenNetwork(net), METHOD), ["c", "a"], 0)
+    assert np.allclose(found.errors[0, 0], expected, atol=1e-6)
+
+
+def test_all_orders_are_stored(tmp_path):
+    shares = []
+    first = measure(network(), data(), method=METHOD, seeds=(0, 1), store=tmp_path, progress=shares.append)
+    assert first.errors.shape == (6, 2, 4, 3)
+    assert first.forgetting.shape == (6, 2)
+    assert shares[0] == 0
+    again = measure(network(), data(), method=METHOD, seeds=(0, 1), store=tmp_path, progress=(second := []).append)
+    assert second == [1.0]
+    assert np.array_equal(again.errors, first.errors)
+    other = network()
+    nn.init.zeros_(other[0].weight)
+    measure(other, data(), method=METHOD, store=tmp_path, progress=(third := []).append)
+    assert third[0] == 0  # other weights, other results
+
+
+def test_forecast_is_compared(tmp_path):
+    net, tasks = network(), data()
+    found = measure(net, tasks, method=METHOD, store=tmp_path)
+    scores = found.compare(ebbing.forecast(net, tasks))
+    assert set(scores) == {"rank_correlation", "orders_better", "regret"}
+    predicted = [ebbing.forecast(net, tasks).forgetting(order) for order in found.orders]
+    F = found.forgetting[:, 0]
+    assert scores["regret"] == pytest.approx((F[np.argmin(predicted)] - F.min()) / (F.mean() - F.min()))
+    assert scores["orders_better"] == np.mean(F[np.argmin(predicted)] > F)
+
+
+def test_measurement_shows_itself(tmp_path):
+    found = measure(network(), data(), method=METHOD, seeds=(0, 1), store=tmp_path)
+    text = found.summary()
+    assert text.startswith("Measured: 6 orders, 2 seeds; least forgetting first")
+    assert "Rank correlation of orders between seeds" in text
+    assert len(found.to_frame()) == 12
+    assert -1 <= found.seed_agreement <= 1
+
+
+def test_bad_measurements(tmp_path):
+    with pytest.raises(ValueError, match="network=str: give a PyTorch network"):
+        measure("linear", data(), store=tmp_path)
+    with pytest.raises(ValueError, match=r"is torch\.float64: `measure` trains in float32"):
+        measure(network().double(), data(), store=tmp_path)
+    with pytest.raises(ValueError, match="not regression"):
+        measure(network(), data("regression"), store=tmp_path)
+    with pytest.raises(ValueError, match="7 tasks have too many orders"):
+        measure(network(), dict.fromkeys("abcdefg", data()["a"]), store=tmp_path)
+    with pytest.raises(ValueError, match="all of one length"):
+        measure(network(), data(), orders=[("a", "b"), ("a", "b", "c")], store=tmp_path)
+    with pytest.raises(ValueError, match="seeds: give at least one"):
+        measure(network(), data(), seeds=(), store=tmp_path)
