@@ -1,4 +1,4 @@
-"""Files of users: matrices (CSV, JSON, npy, npz), problems (TOML), and the JSON that the command prints."""
+"""Files of users: matrices (CSV, JSON, npy, npz), problems (TOML), data of tasks (npz, CSV, Parquet), and the JSON that the command prints."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -8,6 +8,7 @@ from ebbing.io.matrices import NamedMatrix, read_matrix, read_named_matrix
 if TYPE_CHECKING:
     from ebbing.io.problems import parse_problem, read_ground_truths, read_matrix_problem, read_problem
     from ebbing.io.schema import to_json
+    from ebbing.io.task_files import read_task_files
 
 __all__ = [
     "NamedMatrix",
@@ -17,6 +18,7 @@ __all__ = [
     "read_matrix_problem",
     "read_named_matrix",
     "read_problem",
+    "read_task_files",
     "to_json",
 ]
 
@@ -25,6 +27,7 @@ _LAZY = {
     "read_ground_truths": "ebbing.io.problems",
     "read_matrix_problem": "ebbing.io.problems",
     "read_problem": "ebbing.io.problems",
+    "read_task_files": "ebbing.io.task_files",
     "to_json": "ebbing.io.schema",
 }
 
