@@ -18,11 +18,13 @@ import bench_methods
 import bench_networks
 import bench_order
 import bench_records
+import bench_steps
 from harness import markdown
 
 SUITES = {
     "linear": ("Linear tasks: theory and simulation", bench_linear),
     "curricula": ("Curricula: theory", bench_curricula),
+    "steps": ("Curricula: simulation and replay", bench_steps),
     "order": ("Task orders", bench_order),
     "networks": ("Networks", bench_networks),
     "methods": ("Protecting old tasks", bench_methods),

@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING
 
 from ebbing import metrics, theory
 from ebbing.curriculum import Curriculum
+from ebbing.inputs import InputProblem
 from ebbing.io.matrices import read_matrix
 from ebbing.learners import Averaged, GradientFlow, GradientSteps, MinimumNorm, OnePassSgd, Ridge
 from ebbing.problem import Problem
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from ebbing import data, forecasting, io, learn, order, plot, runs
     from ebbing.forecasting import forecast
     from ebbing.io.problems import read_problem
-    from ebbing.order import best_order, front, stakes, worst_order
+    from ebbing.order import best_order, best_replay, front, stakes, worst_order
     from ebbing.runs import measure
 
 __version__ = "0.1.0"
@@ -57,12 +58,14 @@ __all__ = [
     "Curriculum",
     "GradientFlow",
     "GradientSteps",
+    "InputProblem",
     "MeanEstimate",
     "MinimumNorm",
     "OnePassSgd",
     "Problem",
     "Ridge",
     "best_order",
+    "best_replay",
     "data",
     "expect",
     "expect_grid",
@@ -89,6 +92,7 @@ __all__ = [
 _MODULES = ("data", "forecasting", "learn", "order", "plot", "runs")
 _LAZY = {
     "best_order": "ebbing.order",
+    "best_replay": "ebbing.order",
     "forecast": "ebbing.forecasting",
     "front": "ebbing.order",
     "measure": "ebbing.runs",

@@ -159,12 +159,16 @@ class Curriculum:
         """
         check_problem(problem)
         counts = np.zeros((len(self.steps), problem.T), dtype=np.int64)
+        T = problem.T
+        tasks: list[int] = []
         for s, step in enumerate(self.steps):
-            for task, number in step.items():
-                j = _place(problem, s, task)
-                if counts[s, j]:
-                    raise ValueError(f"step {s + 1} has task {problem.names[j]!r} twice, by name and by place")
-                counts[s, j] = number
+            places = [j if isinstance(j, int) and 0 <= j < T else _place(problem, s, j) for j in step]
+            if len(set(places)) < len(places):
+                twice = next(j for j in places if places.count(j) > 1)
+                raise ValueError(f"step {s + 1} has task {problem.names[twice]!r} twice, by name and by place")
+            tasks += places
+        rows = np.repeat(np.arange(len(self.steps)), [len(step) for step in self.steps])
+        counts[rows, tasks] = [number for step in self.steps for number in step.values()]
         if self.stored:
             for j, first in enumerate(first_steps_of(counts)):
                 seen = counts[first - 1, j] if first else 0

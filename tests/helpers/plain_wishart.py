@@ -56,7 +56,7 @@ def gradient_flow(time, N, p):
         one, two = (_exponential(Decimal(time) * c, N, p) for c in (1, 2))
         with mp.workdps(40):
             noise, pieces = Decimal(0), max(2, ceil(log2(time * (sqrt(N) + sqrt(p)) ** 2)) + 2)
-            nodes = mp.calculus.quadrature.GaussLegendre(mp.mp).calc_nodes(3, 140)
+            nodes = GaussLegendre(mp.mp).calc_nodes(3, 140)
             edges = [Decimal(0), *(Decimal(time) * Decimal(2) ** -j for j in range(pieces, -1, -1))]
             for a, b in pairwise(edges):
                 for x, w in nodes:

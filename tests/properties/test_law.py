@@ -6,20 +6,19 @@ every entry and on F and G. It is shown to have power: samplers with one mistake
 """
 
 import functools
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
-from scipy.spatial.distance import cdist
-from scipy.special import ndtri
-from scipy.stats import ks_2samp, norm, pearson3, rankdata
+from scipy.stats import ks_2samp, norm
+from two_samples import ALPHA, RUNS_ENERGY, energy_p_value, sample_p_value
 
 from ebbing.problem import Problem
-from ebbing.simulation import exact_law, simulate, simulate_textbook
+from ebbing.simulation import _minimum_norm, exact_law, simulate, simulate_textbook
 from ebbing.theory import expect
 
-ALPHA = 1e-4
-RUNS_TEXTBOOK, RUNS_EXACT, RUNS_ENERGY = 3000, 30_000, 800
+RUNS_TEXTBOOK, RUNS_EXACT = 3000, 30_000
 
 
 def vectors(T, k, seed=0):
@@ -70,42 +69,8 @@ def p_value(problem: Problem, a, b) -> float:
     Entries without randomness must be equal. For the rest: the smaller of two p-values, doubled; of all columns'
     Kolmogorov-Smirnov tests, and of the energy distance in ranks (heavy tails do not matter then).
     """
-    a, b = columns(problem, a), columns(problem, b)
     unit = np.abs(problem.gram).max() + problem.noise_variance.max()
-    varies = np.maximum(np.ptp(a, axis=0), np.ptp(b, axis=0)) > 1e-9 * unit
-    still_a, still_b = a[:1, ~varies], b[:1, ~varies]
-    if not np.allclose(still_a, still_b, rtol=1e-9, atol=1e-9 * unit):
-        return 0.0
-    a, b = a[:, varies], b[:, varies]
-    if a.shape[1] == 0:
-        return 1.0
-    entries = [ks_2samp(x, y, method="asymp").pvalue for x, y in zip(a.T, b.T, strict=True)]  # type: ignore[union-attr]
-    return min(1.0, 2 * len(entries) * min(entries), 2 * energy_p_value(a[:RUNS_ENERGY], b[:RUNS_ENERGY]))
-
-
-def energy_p_value(a, b, permutations=300) -> float:
-    """2 E|A-B| - E|A-A'| - E|B-B'| against its values when the runs are shuffled between the samples.
-
-    The tail beyond the shuffles is that of a Pearson III law with their mean, variance and skewness: the statistic is
-    nearly a weighted sum of chi-squares.
-    """
-    pooled = np.vstack([a, b])
-    scores = ndtri(rankdata(pooled, axis=0) / (len(pooled) + 1))
-    distances = cdist(scores, scores)
-    first = np.zeros((len(pooled), permutations + 1))
-    first[: len(a), 0] = 1  # column 0: the samples as they are
-    rng = np.random.default_rng(0)
-    for k in range(1, permutations + 1):
-        first[rng.permutation(len(pooled))[: len(a)], k] = 1
-    within_a = np.einsum("ik,ik->k", first, distances @ first)
-    reach = distances.sum(axis=0) @ first  # from the first sample to all
-    between, within_b = reach - within_a, distances.sum() - 2 * reach + within_a
-    m, n = len(a), len(b)
-    statistic = 2 * between / (m * n) - within_a / m**2 - within_b / n**2
-    null = statistic[1:]
-    mean, spread = null.mean(), null.std()
-    skew = np.mean((null - mean) ** 3) / spread**3
-    return float(pearson3.sf(statistic[0], skew, loc=mean, scale=spread))
+    return sample_p_value(columns(problem, a), columns(problem, b), unit)
 
 
 @functools.cache
@@ -139,15 +104,15 @@ def test_p_values_are_spread_out_when_the_laws_are_the_same():
 
 
 def with_shapes(monkeypatch, change):
-    """The sampler with other degrees of freedom; `change` edits (T, 5) halves of them in place."""
-    true = exact_law._gamma_shapes
+    """The sampler with other degrees of freedom; `change` edits (1, 5) halves of those of a step in place."""
+    true = _minimum_norm.degrees_of_freedom
 
-    def wrong(problem, not_kept):
-        shapes = true(problem, not_kept).copy()
-        change(shapes, problem)
-        return shapes
+    def wrong(n, p, not_kept):
+        shapes = true(n, p, not_kept)[None] / 2
+        change(shapes, SimpleNamespace(n=np.array([n]), p=p))
+        return 2 * shapes[0]
 
-    monkeypatch.setattr(exact_law, "_gamma_shapes", wrong)
+    monkeypatch.setattr(_minimum_norm, "degrees_of_freedom", wrong)
 
 
 def beta_with_p_instead_of_p_minus_n(shapes, problem):

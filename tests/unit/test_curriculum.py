@@ -16,7 +16,7 @@ def test_sequential_is_the_papers_curriculum():
 
 
 def test_names_and_places_mean_the_same():
-    by_name, by_place = Curriculum([{"A2": 5, "B1": 7}]), Curriculum([{1: 5, 2: np.int64(7)}])
+    by_name, by_place = Curriculum([{"A2": 5, "B1": 7}]), Curriculum([{1: 5, 2: np.int64(7)}])  # type: ignore[list-item]
     np.testing.assert_array_equal(by_name.samples(PROBLEM), [[0, 5, 7, 0]])
     np.testing.assert_array_equal(by_place.samples(PROBLEM), [[0, 5, 7, 0]])
 

@@ -28,6 +28,7 @@ ORDER = (
     "curriculum",
     "learners",
     "metrics",
+    "inputs",
     "theory._rates",
     "theory._recursion",
     "theory._covariance",

@@ -13,6 +13,7 @@ import typer
 from ebbing import __version__
 from ebbing._tables import escape_control
 from ebbing.cli import explore, forecast, linear, networks, paper
+from ebbing.cli.replay import replay
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -21,9 +22,9 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="""Understand and control forgetting in continual learning.
 
-    forecast predicts what your model will forget on your data; expect, simulate and order study linear tasks; metrics reads any matrix of errors or accuracies; explore
-    opens a page with sliders; train, runs and
-    data are about networks; reproduce repeats the experiments of Lin et al. (2023).
+    forecast predicts what your model will forget on your data; expect, simulate, order and replay study linear tasks;
+    metrics reads any matrix of errors or accuracies; explore opens a page with sliders; train, runs and data are about
+    networks; reproduce repeats the experiments of Lin et al. (2023).
 
     Example: ebbing order --tasks categories:AABB -n 50 -p 100""",
 )
@@ -33,6 +34,7 @@ for command in (
     linear.expect,
     linear.simulate,
     linear.order,
+    replay,
     linear.metrics,
     explore.explore,
     networks.train,

@@ -12,9 +12,11 @@ from ebbing.cli.options import (
     Cosines,
     Distances,
     Gram,
+    LearnerName,
     Norms,
     Parameters,
     ProblemFile,
+    Replay,
     Samples,
     Seed,
     Sigma,
@@ -22,9 +24,10 @@ from ebbing.cli.options import (
     Tolerance,
     Unmodeled,
     Vectors,
+    load_curriculum,
     load_problem,
 )
-from ebbing.cli.parsing import check_output_file, parse_objective, parse_whole
+from ebbing.cli.parsing import check_output_file, parse_learner, parse_objective, parse_whole
 
 
 def expect(
@@ -41,6 +44,8 @@ def expect(
     p: Parameters = None,
     sigma: Sigma = None,
     unmodeled: Unmodeled = None,
+    replay: Replay = None,
+    learner: LearnerName = None,
     std: Annotated[
         bool, typer.Option("--std", help="Compute standard deviations for more than 500 tasks, too, in minutes.")
     ] = False,
@@ -70,7 +75,8 @@ def expect(
         sigma=sigma,
         unmodeled=unmodeled,
     )
-    expectation = ebbing.expect(problem)
+    plan, how = load_curriculum(file, replay, problem), parse_learner(learner)
+    expectation = ebbing.expect(problem, plan, learner=how)
     if std or expectation.has_std:
         with progress_bar("standard deviations") as report:
             expectation.compute_std(report)
@@ -96,6 +102,8 @@ def simulate(
     unmodeled: Unmodeled = None,
     runs: Annotated[int, typer.Option(parser=parse_whole, metavar="INTEGER", help="Number of independent runs.")] = 300,
     seed: Seed = 0,
+    replay: Replay = None,
+    learner: LearnerName = None,
     as_json: AsJson = False,
 ) -> None:
     """Simulate random tasks and compare the results with theory.
@@ -122,8 +130,9 @@ def simulate(
         sigma=sigma,
         unmodeled=unmodeled,
     )
+    plan, how = load_curriculum(file, replay, problem), parse_learner(learner)
     with progress_bar("simulating") as report:
-        simulation = ebbing.simulate_metrics(problem, runs, seed, progress=report)
+        simulation = ebbing.simulate_metrics(problem, runs, seed, curriculum=plan, learner=how, progress=report)
     if as_json:
         print(to_json("simulate", simulation_json(simulation, seed)))
     else:
@@ -161,6 +170,13 @@ def order(
         Path | None,
         typer.Option(metavar="FILE", help="Save a heat map of the distances in the new order: .png, .svg or .pdf."),
     ] = None,
+    replay: Annotated[
+        int | None,
+        typer.Option(
+            parser=parse_whole, metavar="NUMBER", help="Replay so many samples of each old task; all orders are tried."
+        ),
+    ] = None,
+    learner: LearnerName = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the order in which to learn the tasks, with a certificate.
@@ -174,12 +190,15 @@ def order(
         from ebbing._progress import status_line
         from ebbing._validate import check_seconds
         from ebbing.cli._console import end_at_once, print_result
-        from ebbing.io.schema import front_json, order_json, to_json
-        from ebbing.order import Stakes, heed_interrupts
+        from ebbing.io.schema import front_json, order_json, replay_order_json, to_json
+        from ebbing.order import Stakes, best_order_with_replay, heed_interrupts
         from ebbing.order._compilation import compiling
         from ebbing.plot.order import picture_format, save
 
         minimized, seconds = parse_objective(objective), check_seconds(seconds)
+        all_orders = replay is not None or learner is not None
+        if all_orders and (plot is not None or front):
+            raise ValueError("--replay and --learner try all orders of a few tasks: leave out --plot and --front")
         if plot is not None:
             picture_format(plot)
             check_output_file("--plot", plot)
@@ -202,6 +221,10 @@ def order(
             sigma=sigma,
             unmodeled=unmodeled,
         )
+        if all_orders:
+            best = best_order_with_replay(problem, replay or 0, minimized, learner=parse_learner(learner))
+            print(to_json("replay-order", replay_order_json(best)) if as_json else best.summary())
+            return
     with heed_interrupts():  # the first Ctrl-C ends the search, and what it found is shown
         with status_line("searching") as report:
             if front:

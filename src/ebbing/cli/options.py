@@ -11,6 +11,7 @@ import typer
 from ebbing.cli.parsing import parse_numbers, parse_tasks, parse_whole
 
 if TYPE_CHECKING:
+    from ebbing.curriculum import Curriculum
     from ebbing.problem import Problem
 
 _FILES = "CSV, JSON, npy or npz file of"
@@ -66,6 +67,27 @@ Seed = Annotated[
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one line of JSON (docs/reference/formats.md) instead of tables.")
 ]
+
+Replay = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NUMBER", help="Replay so many samples of each old task at every step; 10:sequential, 10:stored."
+    ),
+]
+LearnerName = Annotated[
+    str | None,
+    typer.Option("--learner", metavar="NAME", help="How a step learns: ridge:0.5, averaged:0.5, ..."),
+]
+
+
+def load_curriculum(file: Path | None, replay: str | None, problem: Problem) -> Curriculum | None:
+    """The curriculum given by --replay, or else by the steps of the TOML file; None for one task after another."""
+    from ebbing.cli.parsing import parse_replay
+    from ebbing.io.curricula import read_curriculum
+
+    if replay is not None:
+        return parse_replay(replay, problem)
+    return None if file is None else read_curriculum(file)
 
 
 def load_problem(

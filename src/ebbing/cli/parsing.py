@@ -9,7 +9,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 if TYPE_CHECKING:
+    from ebbing.curriculum import Curriculum
+    from ebbing.learners import Learner
     from ebbing.order.objective import Objective
+    from ebbing.problem import Problem
 
 
 def parse_tasks(text: str) -> dict[str, Any]:
@@ -71,6 +74,56 @@ def parse_objective(text: str) -> Objective:
     if not 0 <= weight <= 1:
         raise ValueError(f"objective={text!r}: give forgetting, generalization, or a weight of forgetting from 0 to 1")
     return {"forgetting": weight, "generalization": 1 - weight}
+
+
+_LEARNERS = "minimum-norm, ridge:0.5, gradient-steps:0.01,20, gradient-flow:0.1, averaged:0.5 or one-pass-sgd:0.001"
+
+
+def parse_learner(text: str | None) -> Learner:
+    """How each step learns its samples: a name, and its numbers after a colon.
+
+    >>> parse_learner("ridge:0.5"), parse_learner("gradient-steps:0.01,20"), parse_learner(None)
+    (Ridge(penalty=0.5), GradientSteps(rate=0.01, steps=20), MinimumNorm())
+    """
+    from ebbing import learners
+
+    name, _, numbers = (text or "minimum-norm").partition(":")
+    kinds = {
+        "minimum-norm": (learners.MinimumNorm, 0),
+        "ridge": (learners.Ridge, 1),
+        "gradient-steps": (learners.GradientSteps, 2),
+        "gradient-flow": (learners.GradientFlow, 1),
+        "averaged": (learners.Averaged, 1),
+        "one-pass-sgd": (learners.OnePassSgd, 1),
+    }
+    try:
+        values = [float(part) for part in numbers.split(",")] if numbers else []
+    except ValueError:
+        values = None
+    if name not in kinds or values is None or len(values) != kinds[name][1]:
+        raise ValueError(f"--learner {text!r}: give {_LEARNERS}")
+    return kinds[name][0](*values)
+
+
+def parse_replay(text: str, problem: Problem) -> Curriculum:
+    """How many samples of each old task every step replays, and how.
+
+    >>> from ebbing import Problem
+    >>> parse_replay("5:sequential", Problem.orthogonal(T=2, n=50, p=200))
+    Curriculum([{0: 50}, {1: 50}, {0: 5}])
+    """
+    from ebbing.curriculum import Curriculum
+
+    memory, _, words = text.partition(":")
+    how = [word for word in words.split(",") if word]
+    kinds = [word for word in how if word in ("concurrent", "sequential", "hybrid")]
+    if not memory.isdecimal() or len(kinds) > 1 or set(how) - {*kinds, "stored"}:
+        raise ValueError(
+            f"--replay {text!r}: give samples of each old task such as 10, or 10:sequential, 10:hybrid, 10:stored, "
+            "10:sequential,stored"
+        )
+    kind = kinds[0] if kinds else "concurrent"
+    return Curriculum.replay(problem, int(memory), how=kind, stored="stored" in how)  # type: ignore[arg-type]
 
 
 def parse_whole(value: str | int) -> int:

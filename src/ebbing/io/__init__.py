@@ -1,4 +1,4 @@
-"""Files of users: matrices (CSV, JSON, npy, npz), problems (TOML), data of tasks (npz, CSV, Parquet), and the JSON that the command prints."""
+"""Files of users: matrices, problems and curricula (TOML), data of tasks, and JSON that the command prints."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from ebbing.io.matrices import NamedMatrix, read_matrix, read_named_matrix
 
 if TYPE_CHECKING:
+    from ebbing.io.curricula import read_curriculum
     from ebbing.io.problems import parse_problem, read_ground_truths, read_matrix_problem, read_problem
     from ebbing.io.schema import to_json
     from ebbing.io.task_files import read_task_files
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NamedMatrix",
     "parse_problem",
+    "read_curriculum",
     "read_ground_truths",
     "read_matrix",
     "read_matrix_problem",
@@ -24,6 +26,7 @@ __all__ = [
 
 _LAZY = {
     "parse_problem": "ebbing.io.problems",
+    "read_curriculum": "ebbing.io.curricula",
     "read_ground_truths": "ebbing.io.problems",
     "read_matrix_problem": "ebbing.io.problems",
     "read_problem": "ebbing.io.problems",

@@ -16,7 +16,8 @@ ways:
 
 Optional: `norm` (length, for the first three), `initial` (the initial model, for vectors and gram), `norms` (distances
 from the initial model, for distances and cosines), `tolerance` (how far distances, cosines or a Gram matrix may move to
-be those of vectors), `unmodeled` (energy of missing features) and `names`.
+be those of vectors), `unmodeled` (energy of missing features) and `names`. `steps` (and `stored`) may say what is
+learned together at each step: `ebbing.io.read_curriculum`.
 """
 
 from __future__ import annotations
@@ -91,6 +92,8 @@ class _File(BaseModel):
     vectors: Rows | None = None
     gram: Rows | None = None
     distances: Rows | None = None
+    steps: list[dict[str, int]] | None = None
+    stored: bool | None = None
     cosines: Rows | None = None
 
 
@@ -296,5 +299,7 @@ _WANTED = {
     "vectors": "a list with one list of numbers per task",
     "gram": "a list with one list of numbers per task",
     "distances": "a list with one list of numbers per task",
+    "steps": "a list of steps, each with samples by name of task, such as {A1 = 50, B1 = 10}",
+    "stored": "true or false",
     "cosines": "a list with one list of numbers per task",
 }

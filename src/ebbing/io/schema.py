@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ebbing import metrics
+from ebbing.curriculum import Curriculum
+from ebbing.learners import MinimumNorm
 from ebbing.simulation import MeanEstimate
 from ebbing.theory import expect, expectation_if_finite, forward_transfer
 
 if TYPE_CHECKING:
     from ebbing.data import CachedFile
     from ebbing.learn.experiment import Experiment
+    from ebbing.learners import Learner
     from ebbing.metrics import MetricSummary
-    from ebbing.order import Front, Stakes
+    from ebbing.order import Front, ReplayCurve, ReplayOrder, ReplayPlan, Stakes
     from ebbing.problem import Problem
     from ebbing.runs.inventory import Inventory
     from ebbing.runs.streams import StreamRun
@@ -83,6 +86,20 @@ def problem_json(problem: Problem) -> dict[str, Any]:
     return {"T": problem.T} | {name: getattr(problem, name) for name in names}
 
 
+def curriculum_json(curriculum: Curriculum, learner: Learner) -> dict[str, Any]:
+    """Return what is learned at each step, and how.
+
+    Args:
+        curriculum: The steps.
+        learner: How each step learns.
+
+    Returns:
+        The fields `curriculum` and `learner`.
+    """
+    steps = [{str(task): number for task, number in step.items()} for step in curriculum]
+    return {"curriculum": {"steps": steps, "stored": curriculum.stored}, "learner": repr(learner)}
+
+
 def expectation_json(e: Expectation) -> dict[str, Any]:
     """Return the content of `ebbing expect --json`.
 
@@ -92,15 +109,17 @@ def expectation_json(e: Expectation) -> dict[str, Any]:
     Returns:
         The fields; forgetting is None for a single task, standard deviations of many tasks unless they were computed.
     """
-    several = e.problem.T > 1
+    sequential = e._curriculum is None  # `e.curriculum` would write out its steps, of thousands of tasks
+    several = bool(np.any((e.first_steps > 0) & (e.first_steps < len(e.errors) - 1)))
     forgetting_std = e.forgetting_std if several and e.has_std else None
     return {
         "problem": problem_json(e.problem),
+        **({} if sequential else curriculum_json(e.curriculum, e.learner)),
         "forgetting": {"mean": e.forgetting, "std": forgetting_std} if several else None,
         "generalization": {"mean": e.generalization, "std": e.generalization_std if e.has_std else None},
         "terms": vars(e.terms),
         "forgetting_curve": e.forgetting_curve if several else [],
-        "forward_transfer": vars(forward_transfer(e.problem)),
+        "forward_transfer": vars(forward_transfer(e.problem)) if sequential else None,
         "errors": e.errors,
         "errors_std": e.errors_std if e.has_std else None,
     }
@@ -116,7 +135,9 @@ def simulation_json(simulation: SimulatedMetrics, seed: int) -> dict[str, Any]:
     Returns:
         The fields; theory is None where the expectation is infinite, and forgetting for a single task.
     """
-    expectation = expectation_if_finite(simulation.problem)
+    plan, learner = simulation.curriculum, simulation.learner
+    expectation = expectation_if_finite(simulation.problem, plan, learner=learner)
+    usual = plan is None and isinstance(learner, MinimumNorm)
 
     def describe(name: str) -> dict[str, Any]:
         estimate = MeanEstimate.of(getattr(simulation, name))
@@ -128,9 +149,10 @@ def simulation_json(simulation: SimulatedMetrics, seed: int) -> dict[str, Any]:
 
     return {
         "problem": problem_json(simulation.problem),
+        **({} if usual else curriculum_json(plan or Curriculum.sequential(simulation.problem), learner)),
         "runs": len(simulation.generalization),
         "seed": seed,
-        "forgetting": describe("forgetting") if simulation.problem.T > 1 else None,
+        "forgetting": None if np.isnan(simulation.forgetting).all() else describe("forgetting"),
         "generalization": describe("generalization"),
         "mean_errors": simulation.mean_errors,
     }
@@ -190,6 +212,41 @@ def front_json(front: Front) -> dict[str, Any]:
         for point in front
     ]
     return {"problem": problem_json(front.problem), "front": points, "complete": front.complete}
+
+
+def replay_json(curve: ReplayCurve, plan: ReplayPlan, objective: str) -> dict[str, Any]:
+    """Return the content of `ebbing replay --json`.
+
+    Args:
+        curve: Forgetting and generalization error against the replay ratio.
+        plan: The best replay.
+        objective: What was minimized, as given.
+
+    Returns:
+        The fields; joint is None where the objective has forgetting.
+    """
+    names = ("memory", "ratio", "forgetting", "generalization")
+    fields = ("budget", "used", "replayed", "value", "lower_bound", "proved", "none", "even", "joint")
+    return {
+        "problem": problem_json(plan.problem),
+        "learner": repr(plan.learner),
+        "curve": {name: getattr(curve, name) for name in names},
+        "objective": objective,
+        "plan": {name: getattr(plan, name) for name in fields},
+    }
+
+
+def replay_order_json(found: ReplayOrder) -> dict[str, Any]:
+    """Return the content of `ebbing order --replay --json`.
+
+    Args:
+        found: The best of all orders.
+
+    Returns:
+        The fields.
+    """
+    content = {name: getattr(found, name) for name in ("order", "names", "value", "given", "worst")}
+    return {"problem": problem_json(found.problem), **content, "proved": True}
 
 
 # -------------------------------------------------------------------- matrices and networks

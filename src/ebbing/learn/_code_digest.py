@@ -124,7 +124,10 @@ class _Walk:
         elif isinstance(value, type | FunctionType):
             if id(value) not in self.seen and self._follows(value.__module__):
                 self.seen.add(id(value))
-                (self._add_class if isinstance(value, type) else self._add_function)(value)
+                if isinstance(value, type):
+                    self._add_class(value)
+                else:
+                    self._add_function(value)
         elif is_dataclass(value):
             self.add([type(value), *vars(value).values()])
         elif isinstance(wrapped := inspect.getattr_static(value, "__wrapped__", None), FunctionType):  # cached

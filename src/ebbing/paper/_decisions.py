@@ -122,7 +122,7 @@ def detectable_effect(deviation: float, seeds: int, *, comparisons: int = 1, pow
     high = seeds**-0.5
     while missing(high) > 0:
         high *= 1.5
-    return deviation * float(brentq(missing, 0.0, high))
+    return deviation * float(brentq(missing, 0.0, high))  # type: ignore[arg-type]
 
 
 def describe_power(claim: PairedDifferences, planned: int, comparisons: int, decimals: int = 2) -> str:

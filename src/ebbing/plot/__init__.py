@@ -10,6 +10,7 @@ module                                      what it draws
 `samples`                                   histograms of simulated forgetting and generalization error
 `metrics`                                   the metrics of a measured matrix
 `order`                                     distances between tasks, and task orders
+`replay`                                    forgetting against how much is replayed, and plans of replay
 `forecasts`                                 similarity of tasks, predicted orders and replay curves
 `fig1`, `fig2`                              Figures 1 and 2 of the paper (`ebbing.paper.fig1`, `ebbing.paper.fig2`)
 `frontier`                                  accuracy against memory (`ebbing.paper.frontier`)
@@ -36,6 +37,8 @@ _HOME = {
     "plot_order_comparison": "order",
     "plot_order_front": "order",
     "plot_order_stakes": "order",
+    "plot_replay_curve": "replay",
+    "plot_replay_plan": "replay",
     "plot_replay": "forecasts",
     "plot_rule_comparison": "rule_comparison",
     "plot_sample_histogram": "samples",

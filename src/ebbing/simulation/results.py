@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from ebbing import metrics
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
+from ebbing.curriculum import Curriculum
+from ebbing.learners import Learner, MinimumNorm
 from ebbing.problem import Problem
+from ebbing.simulation import _steps
 from ebbing.simulation.estimate import MeanEstimate
 from ebbing.theory import expectation_if_finite
-from ebbing.theory._description import describe, describe_model, learning_notes
-from ebbing.theory._rates import Rates, check_two_tasks
+from ebbing.theory._description import describe, describe_curriculum, describe_model, learning_notes
+from ebbing.theory._rates import Rates
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,36 +33,40 @@ class Simulation(Tabular):
 
     Attributes:
         problem: The tasks, in the order of learning.
-        errors: L[t, i] of every run (runs, T+1, T); row 0 is the initial model.
+        errors: L[s, i] of every run (runs, S+1, T); row 0 is the initial model.
+        curriculum: What was learned at each step; None for one task after another.
+        learner: How each step was learned.
     """
 
     problem: Problem
     errors: Array
+    curriculum: Curriculum | None = None
+    learner: Learner = MinimumNorm()  # noqa: RUF009  (frozen)
 
     @property
     def forgetting(self) -> Array:
-        """F_T of every run (runs,)."""
-        return np.asarray(metrics.forgetting(self.errors, kind="error"))
+        """F of every run (runs,): the mean of L[S, i] - L[first_i, i] over tasks first learned before the last step."""
+        return _steps.forgetting(self.problem, self.curriculum, self.errors)
 
     @property
     def generalization(self) -> Array:
-        """G_T of every run (runs,)."""
-        return np.asarray(metrics.generalization_error(self.errors, kind="error"))
+        """G of every run (runs,): the mean of the last row."""
+        return _steps.generalization(self.errors)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the error matrices as a tidy pandas DataFrame.
 
         Returns:
-            One row per entry and run, runs (T+1) T in all, with the columns `run` (from 0), `step` (t, 0 for the
+            One row per entry and run, runs (S+1) T in all, with the columns `run` (from 0), `step` (s, 0 for the
             initial model), `task` (name), `place` (i, from 1) and `error`.
         """
-        runs, T = len(self.errors), self.problem.T
+        runs, rows, T = self.errors.shape
         return to_frame(
             {
-                "run": np.repeat(np.arange(runs), (T + 1) * T),
-                "step": np.tile(np.repeat(np.arange(T + 1), T), runs),
-                "task": list(self.problem.names) * ((T + 1) * runs),
-                "place": np.tile(np.arange(1, T + 1), (T + 1) * runs),
+                "run": np.repeat(np.arange(runs), rows * T),
+                "step": np.tile(np.repeat(np.arange(rows), T), runs),
+                "task": list(self.problem.names) * (rows * runs),
+                "place": np.tile(np.arange(1, T + 1), rows * runs),
                 "error": self.errors.ravel(),
             }
         )
@@ -90,15 +96,19 @@ class SimulatedMetrics(Tabular):
 
     Attributes:
         problem: The tasks, in the order of learning.
-        forgetting: F_T of every run (runs,); NaN for a single task.
-        generalization: G_T of every run (runs,).
-        mean_errors: The mean error matrix (T+1, T).
+        forgetting: F of every run (runs,); NaN where no task is learned before the last step.
+        generalization: G of every run (runs,).
+        mean_errors: The mean error matrix (S+1, T).
+        curriculum: What was learned at each step; None for one task after another.
+        learner: How each step was learned.
     """
 
     problem: Problem
     forgetting: Array
     generalization: Array
     mean_errors: Array
+    curriculum: Curriculum | None = None
+    learner: Learner = MinimumNorm()  # noqa: RUF009  (frozen)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the metrics as a pandas DataFrame.
@@ -130,12 +140,14 @@ class SimulatedMetrics(Tabular):
 
 def _comparison(result: Simulation | SimulatedMetrics) -> Sequence[Table]:
     """Return the sample means with their standard errors beside theory."""
-    problem, runs, T = result.problem, len(result.generalization), result.problem.T
-    labels = {"forgetting": f"forgetting F_{T}", "generalization": f"generalization error G_{T}"}
-    if T < 2:
+    problem, curriculum, runs = result.problem, result.curriculum, len(result.generalization)
+    S = problem.T if curriculum is None else len(curriculum)
+    labels = {"forgetting": f"forgetting F_{S}", "generalization": f"generalization error G_{S}"}
+    forgets = _steps.can_forget(problem, curriculum)
+    if not forgets:
         del labels["forgetting"]
     estimates = {name: MeanEstimate.of(getattr(result, name)) for name in labels}
-    theory = expectation_if_finite(problem)
+    theory = expectation_if_finite(problem, curriculum, learner=result.learner)
     rows = [["mean of the runs" if runs > 1 else "the run", *(format_number(e.mean) for e in estimates.values())]]
     if runs > 1:
         rows += [
@@ -143,23 +155,32 @@ def _comparison(result: Simulation | SimulatedMetrics) -> Sequence[Table]:
             ["standard deviation of one run", *(format_number(e.std, ".4g") for e in estimates.values())],
         ]
     notes = [] if runs > 1 else ["One run has no standard error, so there is no z-score: use more runs."]
+    spread = [math.inf]
     if theory is None:
-        rows.append(["theory: expected", *("not finite" for _ in labels)])
-        spread = [math.inf]
+        rows.append(["theory: expected", *("infinite or not known" if curriculum else "not finite" for _ in labels)])
     else:
         rows.append(["theory: expected", *(format_number(getattr(theory, name)) for name in labels)])
         if theory.has_std:
             spread = [getattr(theory, f"{name}_std") for name in labels]
-            rows.append(["theory: standard deviation of one run", *(format_number(std, ".4g") for std in spread)])
         else:
             spread = Rates.of(problem).noise_error_std.tolist()  # infinite where those of the metrics are
+        if theory.has_std and not np.isnan(spread).any():
+            rows.append(["theory: standard deviation of one run", *(format_number(std, ".4g") for std in spread)])
         if runs > 1:
             scores = (estimate.z_score(getattr(theory, name)) for name, estimate in estimates.items())
             rows.append(["z-score of the mean, in standard errors", *(format_number(z, "+.2f") for z in scores)])
-        notes += learning_notes(problem, theory.errors, theory.forgetting if T > 1 else None)
-    if runs > 1 and not all(map(math.isfinite, spread)):
+        if curriculum is None and isinstance(result.learner, MinimumNorm):
+            notes += learning_notes(problem, theory.errors, theory.forgetting if forgets else None)
+    if runs > 1 and np.isinf(spread).any():
         notes.append("The variance is infinite here: standard errors and z-scores are not to be trusted.")
-    title = f"{describe(problem)}; {runs:,} run{'s' * (runs > 1)}\n{describe_model(problem.n, problem.p)}"
+    count = f"{runs:,} run{'s' * (runs > 1)}"
+    if curriculum is None and isinstance(result.learner, MinimumNorm):
+        title = f"{describe(problem)}; {count}\n{describe_model(problem.n, problem.p)}"
+    else:
+        first, model = describe_curriculum(
+            problem, curriculum or Curriculum.sequential(problem), result.learner
+        ).split("\n")  # fmt: skip
+        title = f"{first}; {count}\n{model}"
     return (Table(title, ["", *labels.values()], rows, notes),)
 
 
@@ -168,9 +189,10 @@ def _plot(result: Simulation | SimulatedMetrics, ax: Axes | None, quantity: Quan
 
     if quantity not in ("forgetting", "generalization"):
         raise ValueError(f"quantity={quantity!r}: give 'forgetting' or 'generalization'")
-    if quantity == "forgetting":
-        check_two_tasks(result.problem)
-    theory = expectation_if_finite(result.problem)
+    if quantity == "forgetting" and not _steps.can_forget(result.problem, result.curriculum):
+        raise ValueError(_steps.NOTHING_EARLIER if result.curriculum else _steps.ONE_TASK)
+    theory = expectation_if_finite(result.problem, result.curriculum, learner=result.learner)
     mean = getattr(theory, quantity) if theory else None
     std = getattr(theory, f"{quantity}_std") if theory and theory.has_std else None
-    return plot_sample_histogram(getattr(result, quantity), quantity, expected=mean, std=std, ax=ax)
+    known = std is not None and not math.isnan(std)
+    return plot_sample_histogram(getattr(result, quantity), quantity, expected=mean, std=std if known else None, ax=ax)

@@ -220,6 +220,10 @@ class Expectation(Tabular):
             A row per task, in the order of the problem.
         """
         errors, first, names = self.errors, self.first_steps, self.problem.names
+        if self.problem.T == 1 and self._curriculum is None:  # nothing before it, nothing after it
+            numbers = (format_number(error, ".4g") for error in (errors[0, 0], errors[1, 0]))
+            note = "Errors are expected squared distances to the task's ground truth. One task forgets nothing."
+            return Table(title, ["task", "initial error", "learned"], [[names[0], *numbers]], [note])
         headers = ["task", "initial error", "just learned", "at the end", "forgetting"]
         columns = [errors[0], errors[first, np.arange(len(names))], errors[-1], self.forgetting_matrix[-1]]
         note = (

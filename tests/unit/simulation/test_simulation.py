@@ -12,8 +12,18 @@ import pytest
 
 from ebbing import metrics
 from ebbing._limits import TASKS_WITH_DEVIATIONS
+from ebbing.learners import MinimumNorm
 from ebbing.problem import Problem
-from ebbing.simulation import MeanEstimate, exact_law, simulate, simulate_metrics, simulate_textbook, solve_task
+from ebbing.simulation import (
+    MeanEstimate,
+    _minimum_norm,
+    exact_law,
+    simulate,
+    simulate_metrics,
+    simulate_textbook,
+    solve_task,
+)
+from ebbing.simulation._steps import Schedule
 from ebbing.theory import expect
 
 RNG = np.random.default_rng(0)
@@ -58,7 +68,7 @@ def test_batches_change_nothing(monkeypatch, name, runs_at_once):
     whole = simulate(problem, 40, seed=5)
     width = min(problem.rank + 1, problem.p)
     monkeypatch.setattr(exact_law, "NUMBERS_AT_ONCE", runs_at_once * problem.T * (problem.T + width + 6))
-    batches = [len(batch) for _, batch in exact_law._batches(problem, 40, 5)]
+    batches = [len(batch) for _, batch in exact_law._batches(Schedule.of(problem, None, MinimumNorm()), 40, 5)]
     assert batches[0] == runs_at_once
     assert sum(batches) == 40
     assert np.array_equal(simulate(problem, 40, seed=5).errors, whole.errors)
@@ -190,14 +200,12 @@ def test_means_at_the_edges(name):
 
 def test_the_edges_would_show_a_wrong_sampler(monkeypatch):
     """With one degree of freedom too few in |x - Px|^2 the same test fails at small p."""
-    true = exact_law._gamma_shapes
+    true = _minimum_norm.degrees_of_freedom
 
-    def wrong(problem, not_kept):
-        shapes = true(problem, not_kept).copy()
-        shapes[:, 2] = np.maximum(shapes[:, 2] - 0.5, 0)
-        return shapes
+    def wrong(n, p, not_kept):
+        return np.maximum(true(n, p, not_kept) - [0, 0, 1, 0, 0], 0)
 
-    monkeypatch.setattr(exact_law, "_gamma_shapes", wrong)
+    monkeypatch.setattr(_minimum_norm, "degrees_of_freedom", wrong)
     for name in ("p = k", "p = k + 1", "p = 2, k = 2"):
         assert (np.abs(z_scores(EDGES[name])) > 5).any()
 

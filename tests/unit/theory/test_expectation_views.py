@@ -10,6 +10,7 @@ from ebbing._limits import TASKS_WITH_DEVIATIONS
 from ebbing.io.schema import expectation_json
 from ebbing.problem import Problem
 from ebbing.theory import _covariance, expect, expect_grid, forward_transfer
+from ebbing.theory._rates import Rates
 
 PROBLEM = Problem.orthogonal(T=8, n=50, p=100, sigma=0.3)
 
@@ -174,13 +175,13 @@ def test_standard_deviations_report_their_progress():
 def test_covariances_by_blocks_are_the_same(monkeypatch):
     W = np.random.default_rng(0).standard_normal((11, 4))
     problem = Problem.from_vectors(W, n=np.arange(5, 16), p=30, sigma=0.3)
-    whole = expect(problem)
-    whole.compute_std()
+    arguments = problem.start, problem.gaps, Rates.of(problem)
+    whole = _covariance.standard_deviations(*arguments)
     monkeypatch.setattr(_covariance, "_ENTRIES_AT_ONCE", 30)  # two rows at a time
-    blocks = expect(problem)
-    assert np.array_equal(whole.errors_std, blocks.errors_std)
-    assert whole.forgetting_std == pytest.approx(blocks.forgetting_std, rel=1e-14)
-    assert whole.generalization_std == blocks.generalization_std
+    blocks = _covariance.standard_deviations(*arguments)
+    assert np.array_equal(whole[0], blocks[0])
+    assert whole[1] == pytest.approx(blocks[1], rel=1e-14)
+    assert whole[2] == blocks[2]
 
 
 def test_one_task_has_no_columns_about_others():

@@ -156,7 +156,7 @@ class LowRankLearner(FineTuningLearner):
 
     def _check_weights(self) -> None:
         if self.tasks:
-            self._fingerprint = warn_if_changed(self.layers, self._fingerprint, stacklevel=4)
+            self._fingerprint = warn_if_changed(self.layers, self._fingerprint)
 
     def _parse_method_state(self, state: State, tasks: int) -> Callable[[], None]:
         initial_values = {name: state[f"fresh.{name}"] for name in self._initial_values}

@@ -1,0 +1,101 @@
+"""The command about replay: how much old data to mix into each step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ebbing.cli.options import (
+    AsJson,
+    Cosines,
+    Distances,
+    Gram,
+    LearnerName,
+    Norms,
+    Parameters,
+    ProblemFile,
+    Samples,
+    Sigma,
+    Tasks,
+    Tolerance,
+    Unmodeled,
+    Vectors,
+    load_problem,
+)
+from ebbing.cli.parsing import check_output_file, parse_learner, parse_objective, parse_whole
+
+
+def replay(
+    file: ProblemFile = None,
+    *,
+    tasks: Tasks = None,
+    gram: Gram = None,
+    vectors: Vectors = None,
+    distances: Distances = None,
+    cosines: Cosines = None,
+    norms: Norms = None,
+    tolerance: Tolerance = None,
+    n: Samples = None,
+    p: Parameters = None,
+    sigma: Sigma = None,
+    unmodeled: Unmodeled = None,
+    budget: Annotated[
+        int | None,
+        typer.Option(
+            parser=parse_whole,
+            metavar="NUMBER",
+            help="Samples that may be replayed in all; by default a fifth of the samples of all tasks.",
+        ),
+    ] = None,
+    objective: Annotated[
+        str, typer.Option(metavar="NAME", help="What to minimize: forgetting, generalization, or a weight from 0 to 1.")
+    ] = "generalization",
+    learner: LearnerName = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Save forgetting and error against the replay ratio: .png, .svg or .pdf."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find how much old data to mix into each step.
+
+    Example: ebbing replay --tasks categories:AAAB -n 50 -p 400 --sigma 0.3 --budget 60 --plot replay.png
+    """
+    from ebbing.cli._console import print_result
+    from ebbing.io.schema import replay_json, to_json
+    from ebbing.order import best_replay, replay_curve
+    from ebbing.plot.order import picture_format
+    from ebbing.plot.replay import save
+
+    problem = load_problem(
+        "replay",
+        file,
+        tasks=tasks,
+        gram=gram,
+        vectors=vectors,
+        distances=distances,
+        cosines=cosines,
+        norms=norms,
+        tolerance=tolerance,
+        n=n,
+        p=p,
+        sigma=sigma,
+        unmodeled=unmodeled,
+    )
+    if plot is not None:
+        picture_format(plot)
+        check_output_file("--plot", plot)
+    how = parse_learner(learner)
+    most = max(1, int(problem.n.sum()) // 5) if budget is None else budget
+    curve = replay_curve(problem, learner=how)
+    plan = best_replay(problem, most, parse_objective(objective), learner=how)
+    if plot is not None:
+        save(curve, plot)
+    if as_json:
+        print(to_json("replay", replay_json(curve, plan, objective)))
+    else:
+        print_result(curve)
+        print()
+        print_result(plan)

@@ -1,0 +1,178 @@
+"""Searches for the best replay: a dynamic program for the generalization error, local search for anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from ebbing._validate import Array
+from ebbing.learners import MinimumNorm
+from ebbing.order._curriculum_values import Counts
+from ebbing.problem import Problem
+from ebbing.theory._step_rates import StepRates
+
+_MOVES = (1, 2, 4, 8, 16, 32, 64)
+_AT_ONCE = 4000
+"""Plans evaluated at a time."""
+
+
+def least_generalization(problem: Problem, budget: int) -> tuple[Counts, float]:
+    """Return the replay with the least expected generalization error, and a lower bound on all of them.
+
+    Args:
+        problem: The tasks, in the order of learning.
+        budget: How many samples may be replayed in all.
+
+    Returns:
+        Samples of task j replayed in the step of task t (T, T), and the bound: its value if no step is convex.
+    """
+    T, spent = problem.T, np.arange(budget + 1)
+    # best[m]: the least mean error over all tasks after the steps so far, m samples spent; under: its bound.
+    best, under = np.full(budget + 1, np.inf), np.full(budget + 1, np.inf)
+    best[0] = under[0] = problem.start.mean()
+    choices: list[tuple[Array, list[Counts]]] = []
+    for t in range(T):
+        most = budget if t else 0
+        rates = StepRates.of(problem.n[t] + np.arange(most + 1), problem.p, MinimumNorm())
+        added, bound, splits = _best_splits(problem, t, rates)
+        # after[m, k]: m samples spent in all, k of them in this step
+        k = np.arange(most + 1)
+        before = spent[:, None] - k
+        allowed = before >= 0
+        tables = []
+        for last, step in ((best, added), (under, bound)):
+            with np.errstate(invalid="ignore"):
+                carried = np.where(rates.retained > 0, rates.retained * last[np.maximum(before, 0)], 0.0)
+            reached = np.isfinite(last[np.maximum(before, 0)])
+            tables.append(np.where(allowed & reached, carried + step, np.inf))
+        choice = np.argmin(tables[0], axis=1)
+        best, under = tables[0][spent, choice], tables[1].min(axis=1)
+        choices.append((choice, splits))
+    m = int(np.argmin(best))
+    lower = float(under.min())
+    replayed = np.zeros((T, T), dtype=np.int64)
+    for t in reversed(range(T)):
+        choice, splits = choices[t]
+        k = int(choice[m])
+        replayed[t] = splits[k]
+        m -= k
+    return replayed, lower
+
+
+def _best_splits(problem: Problem, t: int, rates: StepRates) -> tuple[Array, Array, list[Counts]]:
+    """Return, for each number k of samples replayed in the step of task t, the least b_t, a bound on it and the split.
+
+    b_t = replaced mean_i |w*_i - w*_j|^2, averaged over the samples, + curved dispersion + noise variance.
+    """
+    T, n = problem.T, int(problem.n[t])
+    most = len(rates.replaced) - 1
+    distance, variance, gaps = problem.gaps.mean(axis=0), problem.noise_variance, problem.gaps
+    added, bound, splits = np.full(most + 1, np.inf), np.full(most + 1, np.inf), []
+
+    def cost(samples: Array, k: int) -> Array:  # (splits, T) -> (splits,)
+        shares = samples / (n + k)
+        dispersion = np.einsum("bi,ij,bj->b", shares, gaps, shares) / 2
+        noise = shares @ variance
+        with np.errstate(invalid="ignore"):
+            curved = np.where(dispersion > 0, (rates.conflict[k] - rates.replaced[k]) * dispersion, 0.0)
+            return rates.replaced[k] * (shares @ distance) + curved + np.where(noise > 0, rates.noise[k] * noise, 0.0)
+
+    own = np.zeros(T)
+    own[t] = n
+    for k in range(most + 1):
+        corners = own + k * np.eye(T)[: max(t, 1)] * (t > 0)
+        values = cost(corners, k)
+        split = corners[int(np.argmin(values))]
+        added[k] = bound[k] = values.min()
+        if k and t > 1 and rates.conflict[k] < rates.replaced[k]:  # convex: corners are not best
+            split = _descend(lambda samples, k=k: cost(samples, k), split, t)
+            added[k] = cost(split[None], k)[0]
+            bound[k] = _tangent_bound(split, k, t, added[k], rates, gaps, distance, variance, n)
+        whole = split.astype(np.int64)
+        whole[t] = 0
+        splits.append(whole)
+    return added, bound, splits
+
+
+def _descend(cost: Callable[[Array], Array], split: Array, t: int) -> Array:
+    """Move samples between old tasks, in halving amounts, while that helps."""
+    amount = max(1, int(split[:t].max()) // 2)
+    value = cost(split[None])[0]
+    while True:
+        moves = [
+            split + amount * (np.eye(len(split))[b] - np.eye(len(split))[a])
+            for a in range(t) for b in range(t) if a != b and split[a] >= amount
+        ]  # fmt: skip
+        values = cost(np.array(moves))
+        if values.min() < value - 1e-15 * abs(value):
+            value, split = float(values.min()), moves[int(np.argmin(values))]
+        elif amount == 1:
+            return split
+        else:
+            amount //= 2
+
+
+def _tangent_bound(
+    split: Array, k: int, t: int, value: float, rates: StepRates, gaps: Array, distance: Array, variance: Array, n: int
+) -> float:
+    """Return a bound on a convex cost over all splits of k samples: its tangent, at the corners."""
+    N = n + k
+    slope = (rates.replaced[k] * distance + rates.noise[k] * variance) / N
+    slope = slope + (rates.conflict[k] - rates.replaced[k]) * (gaps @ split) / N**2
+    return float(value + k * slope[:t].min() - slope[:t] @ split[:t])
+
+
+def local_search(values: Callable[[Counts], Array], starts: Sequence[Counts], budget: int, seed: int) -> Counts:
+    """Return the best plan that adding, removing and moving samples leads to, from several plans.
+
+    Args:
+        values: The objective of plans (plans, T, T) -> (plans,).
+        starts: Plans to begin with (T, T).
+        budget: How many samples a plan has at most.
+        seed: Seed of one more start, a random plan.
+
+    Returns:
+        The best plan (T, T).
+    """
+    T = len(starts[0])
+    steps, tasks = np.tril_indices(T, -1)
+    rng = np.random.default_rng(seed)
+    random = np.zeros((T, T), dtype=np.int64)
+    random[steps, tasks] = rng.multinomial(budget, rng.dirichlet(np.full(len(steps), 0.3)))
+    found = [_climb(values, start[steps, tasks], budget, steps, tasks, T) for start in (*starts, random)]
+    best = min(found, key=lambda pair: pair[0])[1]
+    plan = np.zeros((T, T), dtype=np.int64)
+    plan[steps, tasks] = best
+    return plan
+
+
+def _climb(
+    values: Callable[[Counts], Array], start: Counts, budget: int, steps: Counts, tasks: Counts, T: int
+) -> tuple[float, Counts]:
+    places = len(start)
+
+    def evaluate(flat: Counts) -> Array:
+        found = []
+        for first in range(0, len(flat), _AT_ONCE):
+            part = flat[first : first + _AT_ONCE]
+            plans = np.zeros((len(part), T, T), dtype=np.int64)
+            plans[:, steps, tasks] = part
+            found.append(values(plans))
+        return np.concatenate(found)
+
+    best, value = start.copy(), float(evaluate(start[None])[0])
+    unit = np.vstack([np.eye(places, dtype=np.int64), np.zeros((1, places), dtype=np.int64)])  # the last: unused
+    sizes = [size for size in reversed(_MOVES) if size <= budget]
+    while sizes:
+        size = sizes[0]
+        available = np.append(best, budget - best.sum())
+        sources = np.flatnonzero(available >= size)
+        a, b = (grid.ravel() for grid in np.meshgrid(sources, np.arange(places + 1), indexing="ij"))
+        moved = best + size * (unit[b[a != b]] - unit[a[a != b]])
+        results = evaluate(moved) if len(moved) else np.array([np.inf])
+        if results.min() < value - 1e-13 * abs(value):
+            value, best = float(results.min()), moved[int(np.argmin(results))]
+        else:
+            sizes.pop(0)
+    return value, best

@@ -1,0 +1,267 @@
+"""How many samples of which old task to replay at which step: `best_replay`.
+
+Learned to the end, the mean error a_s over all tasks after step s has a recursion of its own (docs/theory/replay.md),
+
+    E a_s = retained(N_s) E a_{s-1} + b_s(samples of the step),
+
+and b_s is concave in the samples of old tasks while their number is fixed and N_s < p: disagreement acts as noise. So a
+step replays a single old task, and a dynamic program over steps and samples spent finds the least E G, with proof. With
+N_s >= p, b_s may be convex: the best split is searched for and bounded. Forgetting is minimized by local search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ebbing._tables import Table, Tabular, format_number, to_frame
+from ebbing._validate import Array, check_count
+from ebbing.curriculum import Curriculum
+from ebbing.learners import Averaged, Learner, MinimumNorm, check_learner
+from ebbing.order._curriculum_values import Counts, curriculum_values
+from ebbing.order._replay_search import least_generalization, local_search
+from ebbing.order._tables import describe_objective
+from ebbing.order.objective import Criterion, Objective
+from ebbing.problem import Problem
+from ebbing.theory._description import describe
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+MOST_TASKS = 30
+"""Largest T: the local search tries all pairs of T (T-1) / 2 places for samples."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ReplayPlan(Tabular):
+    """How many samples of which old task to replay at which step.
+
+    Attributes:
+        problem: The tasks, in the order of learning.
+        budget: How many samples might be replayed in all.
+        replayed: Samples of task j replayed in the step of task t (T, T), zero for j >= t.
+        value: The objective with this replay.
+        lower_bound: No replay within the budget is below it; -inf if no bound is known.
+        proved: Whether no replay within the budget is better.
+        none: The objective without replay.
+        even: The objective with the budget spread evenly over all steps and old tasks.
+        joint: The objective of learning everything in one step, the budget spread evenly over the tasks; NaN for
+            forgetting, which one step cannot have.
+        objective: What is minimized.
+        learner: How each step learns.
+    """
+
+    problem: Problem
+    budget: int
+    replayed: Counts
+    value: float
+    lower_bound: float
+    proved: bool
+    none: float
+    even: float
+    joint: float
+    objective: Objective
+    learner: Learner
+
+    @property
+    def curriculum(self) -> Curriculum:
+        """The steps, with what they replay."""
+        return _curriculum(self.problem, self.replayed)
+
+    @property
+    def used(self) -> int:
+        """How many samples are replayed: less than the budget where more would hurt."""
+        return int(self.replayed.sum())
+
+    @property
+    def ratios(self) -> Array:
+        """Replayed samples per new one, at each step (T,)."""
+        return self.replayed.sum(axis=1) / self.problem.n
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return what is replayed as a pandas DataFrame.
+
+        Returns:
+            One row for each step and old task with samples replayed: `step` (from 1), `task` (name of the new one),
+            `replayed` (name of the old one) and `samples`.
+        """
+        steps, tasks = np.nonzero(self.replayed)
+        names = self.problem.names
+        return to_frame(
+            {
+                "step": steps + 1,
+                "task": [names[t] for t in steps],
+                "replayed": [names[j] for j in tasks],
+                "samples": self.replayed[steps, tasks],
+            }
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw what to replay: a bar for each step, divided by old task.
+
+        Args:
+            ax: The axes to draw on; a new figure if None.
+
+        Returns:
+            The axes.
+        """
+        from ebbing.plot.replay import plot_replay_plan
+
+        return plot_replay_plan(self, ax=ax)
+
+    def _tables(self) -> Sequence[Table]:
+        quantity, names = describe_objective(self.objective), self.problem.names
+        rows = [
+            ["without replay", format_number(self.none), "0"],
+            ["the same number of every old task", format_number(self.even), str(self.budget)],
+            ["this plan", format_number(self.value), str(self.used)],
+        ]
+        if not np.isnan(self.joint):
+            rows.append(["all tasks in one step", format_number(self.joint), str(self.budget)])
+        if self.proved:
+            certificate = f"Proved: no replay of at most {self.budget} samples has a lower {quantity}."
+        elif np.isfinite(self.lower_bound):
+            bound = format_number(self.lower_bound)
+            certificate = f"Not proved: no replay of at most {self.budget} samples is below {bound}."
+        else:
+            certificate = "Not proved: the best plan that a local search found; no bound is known."
+        steps = [
+            [names[t], ", ".join(f"{m} of {names[j]}" for j, m in enumerate(self.replayed[t]) if m) or "-"]
+            for t in range(1, self.problem.T)
+        ]
+        unused = (
+            [f"{self.budget - self.used} samples of the budget are left: more replay would increase it."]
+            if self.used < self.budget
+            else []
+        )
+        return (
+            Table(
+                f"{describe(self.problem)}\nReplay of at most {self.budget} samples for the least {quantity}.",
+                ["", quantity, "samples replayed"],
+                rows,
+                [certificate, *unused],
+            ),
+            Table("What to mix into each step:", ["new task", "samples of old tasks"], steps, left=(0, 1)),
+        )
+
+    def __repr__(self) -> str:
+        value = format_number(self.value)
+        return f"ReplayPlan(budget={self.budget}, used={self.used}, value={value}, proved={self.proved})"
+
+
+def best_replay(
+    problem: Problem,
+    budget: int,
+    objective: Objective = "generalization",
+    *,
+    learner: Learner = MinimumNorm(),  # noqa: B008  (frozen)
+    seed: int = 0,
+) -> ReplayPlan:
+    """Find how many fresh samples of which old task to mix into which step.
+
+    Args:
+        problem: The tasks, in the order of learning.
+        budget: How many samples may be replayed in all.
+        objective: "forgetting", "generalization", the weight of forgetting from 0 to 1, or weights of both.
+        learner: How each step learns.
+        seed: Seed of the local search, which is used for forgetting and for learners that stop early.
+
+    Returns:
+        The plan with its value, what it gains, and a certificate where there is one.
+
+    Raises:
+        ValueError: If there is a single task or more than 30, or the expectation is infinite.
+
+    Example:
+        >>> problem = Problem.categories("AAAB", n=50, p=200, sigma=0.3)
+        >>> best_replay(problem, budget=60)
+        ReplayPlan(budget=60, used=60, value=0.961636, proved=True)
+    """
+    criterion = Criterion.of(problem, objective)
+    budget = check_count("budget", budget)
+    check_learner(learner)
+    if check_replay_tasks(problem) > MOST_TASKS:
+        raise ValueError(f"the problem has {problem.T} tasks: replay is searched for at most {MOST_TASKS} tasks")
+
+    def values(replayed: Counts) -> Array:  # (plans, T, T) -> (plans,)
+        samples = replayed + np.diag(problem.n)
+        return _weighted(criterion, *curriculum_values(problem, samples, learner))
+
+    T = problem.T
+    nothing, even = np.zeros((T, T), dtype=np.int64), _spread_evenly(budget, T)
+    none, evenly = values(np.stack([nothing, even])).tolist()
+    bound = -np.inf
+    if not criterion.forgetting and isinstance(learner, MinimumNorm):
+        replayed, bound = least_generalization(problem, budget)
+        bound *= criterion.generalization
+    else:
+        starts = [nothing, even]
+        if isinstance(learner, MinimumNorm | Averaged):
+            starts.append(least_generalization(problem, budget)[0])
+        replayed = local_search(values, starts, budget, seed)
+    value = float(values(replayed[None])[0])
+    proved = bool(bound >= value - 1e-12 * abs(value))
+    together = problem.n + np.diff(np.arange(T + 1) * budget // T)
+    joint = np.nan if criterion.forgetting else values_of_joint(problem, together, criterion, learner)
+    return ReplayPlan(
+        problem, budget, replayed, value, bound, proved, none, evenly, joint, criterion.objective, learner
+    )
+
+
+def values_of_joint(problem: Problem, samples: Counts, criterion: Criterion, learner: Learner) -> float:
+    """Return the generalization error of learning all tasks in one step.
+
+    Args:
+        problem: The tasks.
+        samples: Samples of each task (T,).
+        criterion: The objective.
+        learner: How the step learns.
+
+    Returns:
+        The value; inf where the expectation is.
+    """
+    _, G = curriculum_values(problem, samples[None, None], learner)
+    return criterion.generalization * float(G[0])
+
+
+def check_replay_tasks(problem: Problem) -> int:
+    """Return the number of tasks, if there is an old one to replay.
+
+    Args:
+        problem: The tasks.
+
+    Returns:
+        T, at least 2.
+
+    Raises:
+        ValueError: If there is a single task.
+    """
+    if problem.T < 2:
+        raise ValueError("replay needs an old task: give at least two tasks, not 1")
+    return problem.T
+
+
+def _weighted(criterion: Criterion, F: Array, G: Array) -> Array:
+    value = criterion.generalization * G if criterion.generalization else np.zeros_like(G)
+    return value + criterion.forgetting * F if criterion.forgetting else value
+
+
+def _spread_evenly(budget: int, T: int) -> Counts:
+    """Return the budget spread over all pairs of a step and an old task (T, T)."""
+    steps, tasks = np.tril_indices(T, -1)
+    replayed = np.zeros((T, T), dtype=np.int64)
+    replayed[steps, tasks] = np.diff(np.arange(len(steps) + 1) * budget // len(steps))
+    return replayed
+
+
+def _curriculum(problem: Problem, replayed: Counts) -> Curriculum:
+    return Curriculum(
+        [
+            {t: int(problem.n[t])} | {j: int(replayed[t, j]) for j in range(t) if replayed[t, j]}
+            for t in range(problem.T)
+        ]
+    )

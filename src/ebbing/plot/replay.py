@@ -1,0 +1,89 @@
+"""Figures of replay: forgetting and generalization error against the replay ratio."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ebbing._files import write_atomic
+from ebbing._tables import format_number
+from ebbing.plot._axes import LINE_COLORS, add_legend, plain_label, use_axes
+from ebbing.plot._style import BLACK, BLUE, STYLE, VERMILION
+from ebbing.plot.order import picture_format
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from ebbing.order.replay import ReplayPlan
+    from ebbing.order.replay_curve import ReplayCurve
+
+_LABELS = {"forgetting": "expected forgetting", "generalization": "expected generalization error"}
+_COLORS = {"forgetting": VERMILION, "generalization": BLUE}
+
+
+def plot_replay_curve(curve: ReplayCurve, *, ax: Axes | None = None) -> Axes:
+    """Draw expected forgetting and generalization error against the replay ratio; a dot marks the least of each.
+
+    Args:
+        curve: What to draw.
+        ax: The axes to draw on; a new figure if None.
+
+    Returns:
+        The axes.
+    """
+    ax = use_axes(ax)
+    for name, label in _LABELS.items():
+        values = np.where(np.isfinite(values := getattr(curve, name)), values, np.nan)
+        best = int(np.nanargmin(values))
+        ax.plot(100 * curve.ratio, values, color=_COLORS[name], lw=1.8, label=label)
+        ax.plot(100 * curve.ratio[best], values[best], "o", color=_COLORS[name], ms=6)
+        text = f"{curve.memory[best]} samples: {format_number(values[best], '.3g')}"
+        ax.annotate(text, (100 * curve.ratio[best], values[best]), (4, 6), textcoords="offset points", fontsize="small")
+    ax.axhline(0, color=BLACK, lw=0.6, alpha=0.4)
+    ax.set(xlabel="replay ratio: samples of each old task per new sample, %", ylabel="expected error")
+    ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    return ax
+
+
+def save(curve: ReplayCurve, path: Path) -> None:
+    """Write `plot_replay_curve` to a file.
+
+    Args:
+        curve: What to draw.
+        path: The file; the ending of its name gives the format.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(5.4, 3.4), layout="constrained")
+        plot_replay_curve(curve, ax=figure.subplots())
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format=picture_format(path), dpi=200)
+    write_atomic(path, buffer.getvalue())
+
+
+def plot_replay_plan(plan: ReplayPlan, *, ax: Axes | None = None) -> Axes:
+    """Draw what to replay: a bar for each step, divided by old task.
+
+    Args:
+        plan: The plan.
+        ax: The axes to draw on; a new figure if None.
+
+    Returns:
+        The axes.
+    """
+    ax = use_axes(ax)
+    T, below = plan.problem.T, np.zeros(plan.problem.T)
+    handles, labels = [], []
+    for j in np.flatnonzero(plan.replayed.any(axis=0)):
+        handles.append(ax.bar(np.arange(1, T + 1), plan.replayed[:, j], bottom=below, color=LINE_COLORS[j % 8]))
+        labels.append(plain_label(plan.problem.names[j]))
+        below = below + plan.replayed[:, j]
+    ax.set(xlabel="step", ylabel="samples replayed", xlim=(0.4, T + 0.6))
+    if handles:
+        add_legend(ax, handles, labels, title="old task")
+    return ax

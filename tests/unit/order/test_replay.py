@@ -1,0 +1,177 @@
+"""The best replay against all plans of small problems, and what its result says."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from ebbing import Averaged, Curriculum, GradientFlow, Problem, Ridge, best_replay, expect
+from ebbing.learners import MinimumNorm
+from ebbing.order import best_order_with_replay, best_penalty, best_stopping_time, best_weight, replay_curve
+from ebbing.order._curriculum_values import curriculum_values
+
+RNG = np.random.default_rng(3)
+
+
+def random_problem(p, T=3, seed=0, sigma=0.5):
+    rng = np.random.default_rng([p, T, seed])
+    vectors = rng.standard_normal((T, 2)) * rng.uniform(0.2, 3)
+    return Problem.from_vectors(
+        vectors, n=rng.integers(3, 7, T) + (3 if p < 5 else 0), p=p, sigma=sigma * rng.uniform(0, 1, T)
+    )
+
+
+def all_plans(T, budget):
+    """Every replay of at most `budget` samples (plans, T, T)."""
+    steps, tasks = np.tril_indices(T, -1)
+    found = [c for c in itertools.product(range(budget + 1), repeat=len(steps)) if sum(c) <= budget]
+    plans = np.zeros((len(found), T, T), dtype=np.int64)
+    plans[:, steps, tasks] = found
+    return plans
+
+
+@pytest.mark.parametrize("learner", [MinimumNorm(), Averaged(0.5), Ridge(3.0)], ids=lambda x: type(x).__name__)
+def test_values_are_those_of_expect(learner):
+    problem = random_problem(p=25, T=4)
+    plans = RNG.integers(0, 3, (5, 4, 4)) * np.tri(4, k=-1, dtype=int)
+    F, G = curriculum_values(problem, plans + np.diag(problem.n), learner)
+    for plan, f, g in zip(plans, F, G, strict=True):
+        steps = [{t: int(problem.n[t])} | {j: int(m) for j, m in enumerate(plan[t]) if m} for t in range(4)]
+        e = expect(problem, Curriculum(steps), learner=learner)
+        assert (f, g) == pytest.approx((e.forgetting, e.generalization), rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("p", [20, 9, 3])
+def test_generalization_is_that_of_the_best_of_all_plans(p, seed):
+    """Over- and underparameterized steps; where it is called proved, no plan is better, and the bound holds always."""
+    problem, budget = random_problem(p, seed=seed), 7
+    plan = best_replay(problem, budget)
+    values = curriculum_values(problem, all_plans(3, budget) + np.diag(problem.n), MinimumNorm())[1]
+    assert plan.value == pytest.approx(values.min(), rel=1e-12)
+    assert plan.lower_bound <= values.min() * (1 + 1e-12)
+    assert plan.value == pytest.approx(expect(problem, plan.curriculum).generalization, rel=1e-12)
+    if p == 20:
+        assert plan.proved
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("objective", ["forgetting", 0.5])
+def test_forgetting_is_that_of_the_best_of_all_plans(objective, seed):
+    problem, budget = random_problem(20, seed=seed), 7
+    F, G = curriculum_values(problem, all_plans(3, budget) + np.diag(problem.n), MinimumNorm())
+    best = F.min() if objective == "forgetting" else (0.5 * F + 0.5 * G).min()
+    plan = best_replay(problem, budget, objective)
+    assert plan.value == pytest.approx(best, rel=1e-12)
+    assert not plan.proved
+    assert plan.lower_bound == -np.inf
+
+
+def test_a_step_replays_one_old_task():
+    problem = Problem.from_vectors(np.random.default_rng(0).standard_normal((10, 6)), n=50, p=400, sigma=0.3)
+    plan = best_replay(problem, budget=200)
+    assert plan.used == 200
+    assert (np.count_nonzero(plan.replayed, axis=1) <= 1).all()
+
+
+def test_replay_that_hurts_is_left_out():
+    """Noisy labels close to interpolation: every replayed sample brings more noise than knowledge."""
+    problem = Problem.orthogonal(T=3, n=50, p=60, sigma=3.0)
+    plan = best_replay(problem, budget=5)
+    assert plan.used == 0
+    assert plan.value == plan.none < plan.even
+    assert plan.proved
+    assert "5 samples of the budget are left" in plan.summary()
+
+
+def test_comparisons_are_those_of_expect():
+    problem = Problem.categories("AABB", n=50, p=400, sigma=0.3)
+    plan = best_replay(problem, budget=60)
+    assert plan.none == pytest.approx(expect(problem).generalization, rel=1e-12)
+    assert plan.even == pytest.approx(expect(problem, Curriculum.replay(problem, memory=10)).generalization, rel=1e-12)
+    together = Curriculum([dict.fromkeys(range(4), 65)])
+    assert plan.joint == pytest.approx(expect(problem, together).generalization, rel=1e-12)
+    assert np.isnan(best_replay(problem, 6, "forgetting").joint)
+
+
+def test_views():
+    plan = best_replay(Problem.categories("AAAB", n=50, p=200, sigma=0.3), budget=60)
+    frame = plan.to_frame()
+    assert sum(frame["samples"].tolist()) == plan.used == 60
+    text = plan.summary()
+    assert "Proved: no replay of at most 60 samples has a lower" in text
+    assert "What to mix into each step" in text
+    assert plan.ratios.shape == (4,)
+    assert plan.plot().get_ylabel() == "samples replayed"
+
+
+def test_curve_is_that_of_expect():
+    problem = Problem.categories("AAAB", n=50, p=1000, sigma=0.3)
+    curve = replay_curve(problem, [0, 5, 20], learner=Ridge(10.0))
+    assert curve.ratio.tolist() == [0, 0.1, 0.4]
+    for m, F, G in zip(curve.memory, curve.forgetting, curve.generalization, strict=True):
+        e = expect(problem, Curriculum.replay(problem, memory=int(m)) if m else None, learner=Ridge(10.0))
+        assert pytest.approx((e.forgetting, e.generalization), rel=1e-9) == (F, G)
+    assert len(curve.to_frame()) == 3
+
+
+def test_curve_views():
+    curve = replay_curve(Problem.categories("AAAB", n=50, p=1000, sigma=0.3))
+    best = curve.best_memory("forgetting")
+    assert curve.forgetting.min() == curve.forgetting[list(curve.memory).index(best)]
+    assert f"with {best} samples of each old task" in curve.summary()
+    axes = curve.plot()
+    assert [line.get_label() for line in axes.lines][::2][:2] == [
+        "expected forgetting",
+        "expected generalization error",
+    ]
+    harmful = replay_curve(Problem.orthogonal(T=3, n=50, p=60, sigma=3.0), [0, 1, 2])
+    assert "Any replay of this kind increases expected generalization error" in harmful.summary()
+    with pytest.raises(ValueError, match="quantity="):
+        curve.best_memory("F")
+
+
+def test_tuned_learners_are_least_near_themselves():
+    problem = Problem.orthogonal(T=3, n=20, p=60, sigma=0.5)
+    for tune, change in (
+        (best_penalty, lambda x, factor: Ridge(x.penalty * factor)),
+        (best_stopping_time, lambda x, factor: GradientFlow(x.time * factor)),
+        (best_weight, lambda x, factor: Averaged(x.weight * factor)),
+    ):
+        tuning = tune(problem)
+        value = expect(problem, learner=tuning.learners[0]).generalization
+        assert tuning.value == pytest.approx(value, rel=1e-12)
+        for factor in (0.9, 1.1):
+            assert expect(problem, learner=change(tuning.learners[0], factor)).generalization > value
+        assert tuning.to_the_end == pytest.approx(expect(problem).generalization, rel=1e-12)
+        own = tune(problem, per_step=True)
+        assert own.value < tuning.value
+        assert len(set(own.learners)) == 3
+
+
+@pytest.mark.parametrize("objective", ["forgetting", "generalization"])
+@pytest.mark.parametrize("memory", [0, 5])
+def test_best_order_with_replay_is_least_of_all(memory, objective):
+    problem = random_problem(60, T=4)
+    best = best_order_with_replay(problem, memory, objective)
+    values = []
+    for order in itertools.permutations(range(4)):
+        reordered = problem.reordered(order)
+        values.append(getattr(expect(reordered, Curriculum.replay(reordered, memory) if memory else None), objective))
+    assert best.values == pytest.approx(np.array(values), rel=1e-10)
+    assert best.value == min(best.values)
+
+
+@pytest.mark.parametrize("budget", [0, -1, 1.5, "10", None])
+def test_bad_budgets(budget):
+    with pytest.raises(ValueError, match="budget="):
+        best_replay(Problem.orthogonal(T=3, n=5, p=20), budget)
+
+
+def test_bad_problems():
+    with pytest.raises(ValueError, match="replay needs an old task"):
+        best_replay(Problem.orthogonal(T=1, n=5, p=20), 5)
+    with pytest.raises(ValueError, match="expectation is infinite"):
+        best_replay(Problem.orthogonal(T=2, n=19, p=20, sigma=1), 5)
+    with pytest.raises(ValueError, match="learner="):
+        best_replay(Problem.orthogonal(T=2, n=5, p=20), 5, learner=Ridge)  # type: ignore[arg-type]
