@@ -7,10 +7,10 @@ import sys
 import numpy as np
 import pytest
 import torch
+from command_line import COMMAND, ENVIRONMENT, parse
 from safetensors.torch import save_file
 
 import ebbing
-from command_line import COMMAND, ENVIRONMENT, parse
 
 MODULE = """
 import numpy as np

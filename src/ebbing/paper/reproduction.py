@@ -218,6 +218,9 @@ class ReproductionError(Exception):
         verdicts: The verdicts of the targets that ran.
     """
 
+    failures: dict[str, str]
+    verdicts: list[Verdict]
+
     def __init__(self, failures: dict[str, str], verdicts: list[Verdict]) -> None:
         super().__init__("; ".join(f"{name} failed: {reason}" for name, reason in failures.items()))
         self.failures, self.verdicts = failures, verdicts
