@@ -12,7 +12,7 @@ import typer
 
 from ebbing import __version__
 from ebbing._tables import escape_control
-from ebbing.cli import explore, linear, networks, paper
+from ebbing.cli import explore, forecast, linear, networks, paper
 from ebbing.cli.replay import replay
 
 app = typer.Typer(
@@ -22,14 +22,15 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="""Understand and control forgetting in continual learning.
 
-    expect, simulate, order and replay study linear tasks; metrics reads any matrix of errors or accuracies; explore
-    opens a page with sliders; train, runs and data are about networks; reproduce repeats the experiments of Lin et
-    al. (2023).
+    forecast predicts what your model will forget on your data; expect, simulate, order and replay study linear tasks;
+    metrics reads any matrix of errors or accuracies; explore opens a page with sliders; train, runs and data are about
+    networks; reproduce repeats the experiments of Lin et al. (2023).
 
     Example: ebbing order --tasks categories:AABB -n 50 -p 100""",
 )
 
 for command in (
+    forecast.forecast,
     linear.expect,
     linear.simulate,
     linear.order,

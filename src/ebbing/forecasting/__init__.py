@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ebbing.forecasting._forecast import Forecast
-from ebbing.forecasting._sources import forecast
+from ebbing.forecasting._sources import forecast, forecast_memory
 from ebbing.forecasting.examples import Examples
 from ebbing.forecasting.kernels import linear_kernel, random_feature_kernel
 from ebbing.forecasting.plan import ForecastPlan
@@ -25,6 +25,7 @@ __all__ = [
     "ReplayForecast",
     "TaskVectors",
     "forecast",
+    "forecast_memory",
     "kernel_cost",
     "linear_kernel",
     "random_feature_kernel",

@@ -84,6 +84,26 @@ def call(network: Callable[..., Any], inputs: Inputs) -> Tensor:
     return outputs
 
 
+def check_network(network: nn.Module, inputs: Any) -> None:
+    """Run one example, so that a network that does not fit the inputs is an error in words, before any other work."""
+    tensors = to_tensors(network, inputs)
+    one = take(tensors, slice(0, 1))
+    try:
+        with evaluation_mode(network), torch.no_grad():
+            call(network, one)
+    except ValueError:
+        raise
+    except Exception as error:  # the user's network may raise anything
+        shapes = {"inputs": one} if isinstance(one, Tensor) else one
+        given = ", ".join(f"{name} of shape {tuple(v.shape[1:])} and {v.dtype}" for name, v in shapes.items())
+        whole = any(not value.is_floating_point() for value in shapes.values())
+        raise ValueError(
+            f"{type(network).__name__} fails on one example with {given}: {type(error).__name__}: "
+            f"{(str(error).splitlines() or [''])[0]}; give inputs that the network takes"
+            + (": whole numbers are not converted" if whole else "")
+        ) from error
+
+
 def network_outputs(network: nn.Module, inputs: Any, *, batch: int = 64) -> np.ndarray:
     """Compute the outputs of a network in evaluation mode, (rows, outputs) in float64."""
     tensors = to_tensors(network, inputs)

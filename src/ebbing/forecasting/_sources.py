@@ -21,6 +21,9 @@ MOST_ROWS = 8000
 MOST_EXAMPLES = 200
 """Training and test examples of each task, if sizes are not given."""
 
+_KERNELS_HELD = 5
+"""Matrices of the size of the kernel that a forecast holds at once, at most."""
+
 _KERNELS = {
     "linear": (linear_kernel, "linear model of the inputs"),
     "random features": (random_feature_kernel, "random features of the inputs"),
@@ -77,15 +80,55 @@ def forecast(
     """
     ridge, alignment = check_number("ridge", ridge), check_number("alignment", alignment)
     time = None if time is None else check_number("time", time)
-    most = min(MOST_EXAMPLES, max(2, MOST_ROWS // (2 * max(len(tasks), 1)))) if isinstance(tasks, Mapping) else 1
-    train_size = most if train_size is None else train_size
-    examples = Examples.read(tasks, train_size=train_size, test_size=test_size or train_size, seed=seed)
+    examples = _read(tasks, train_size, test_size, seed)
     if isinstance(network, str):
         kernel, targets, start, source = _without_network(network, examples)
     else:
         kernel, targets, start, source = _of_networks(network, examples, memory, progress)
     model = KernelModel(normalize(kernel), start, targets, examples.train, examples.test, ridge, time, alignment)
     return Forecast(examples.names, model, source, _notes(model))
+
+
+def _read(tasks: Mapping[str, Any], train_size: int | None, test_size: int | None, seed: int) -> Examples:
+    most = min(MOST_EXAMPLES, max(2, MOST_ROWS // (2 * max(len(tasks), 1)))) if isinstance(tasks, Mapping) else 1
+    train_size = most if train_size is None else train_size
+    return Examples.read(tasks, train_size=train_size, test_size=test_size or train_size, seed=seed)
+
+
+def forecast_memory(
+    network: Any,
+    tasks: Mapping[str, Any],
+    *,
+    train_size: int | None = None,
+    test_size: int | None = None,
+    memory: float = 2e9,
+) -> float:
+    """Return about how many bytes a forecast of one network will take besides the data, before it is made.
+
+    Args:
+        network: As for `forecast`, one network.
+        tasks: As for `forecast`.
+        train_size: As for `forecast`.
+        test_size: As for `forecast`.
+        memory: Bytes that stored gradients may take.
+
+    Returns:
+        The stored gradients, and five matrices of the size of the kernel.
+
+    Example:
+        >>> tasks = {name: (np.ones((1000, 20)), np.ones(1000)) for name in ("cats", "dogs")}
+        >>> forecast_memory("linear", tasks)  # 800 examples
+        25600000.0
+    """
+    examples = _read(tasks, train_size, test_size, 0)
+    gradients = 0.0
+    if not isinstance(network, str):
+        from ebbing.forecasting._network import check_network
+        from ebbing.forecasting._tangent_kernel import kernel_cost
+
+        check_network(network, examples.inputs)
+        gradients = kernel_cost(network, examples.inputs, memory=memory).bytes_per_pass
+    return gradients + _KERNELS_HELD * 8.0 * examples.rows**2
 
 
 def _without_network(name: str, examples: Examples) -> tuple[Array, Targets, Array, str]:
@@ -104,7 +147,7 @@ def _of_networks(
     try:
         from torch import nn
 
-        from ebbing.forecasting._network import network_outputs
+        from ebbing.forecasting._network import check_network, network_outputs
         from ebbing.forecasting._tangent_kernel import tangent_kernel
     except ImportError:
         raise ImportError(
@@ -120,6 +163,8 @@ def _of_networks(
             )
     if not networks:
         raise ValueError("network: an empty list; give at least one network")
+    for one in networks:
+        check_network(one, examples.inputs)
     outputs = [network_outputs(one, examples.inputs) for one in networks]
     targets = Targets.of(examples.labels, outputs[0].shape[1])
     start = np.mean([targets.predictions(one) for one in outputs], axis=0)

@@ -1,4 +1,4 @@
-"""Files of users: matrices (CSV, JSON, npy, npz), problems and curricula (TOML), and JSON that the command prints."""
+"""Files of users: matrices, problems and curricula (TOML), data of tasks, and JSON that the command prints."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from ebbing.io.curricula import read_curriculum
     from ebbing.io.problems import parse_problem, read_ground_truths, read_matrix_problem, read_problem
     from ebbing.io.schema import to_json
+    from ebbing.io.task_files import read_task_files
 
 __all__ = [
     "NamedMatrix",
@@ -19,6 +20,7 @@ __all__ = [
     "read_matrix_problem",
     "read_named_matrix",
     "read_problem",
+    "read_task_files",
     "to_json",
 ]
 
@@ -28,6 +30,7 @@ _LAZY = {
     "read_ground_truths": "ebbing.io.problems",
     "read_matrix_problem": "ebbing.io.problems",
     "read_problem": "ebbing.io.problems",
+    "read_task_files": "ebbing.io.task_files",
     "to_json": "ebbing.io.schema",
 }
 

@@ -29,6 +29,7 @@ _HOME = {
     "plot_expectation_grid": "errors",
     "plot_fig1": "fig1",
     "plot_fig2": "fig2",
+    "plot_forecast": "forecasts",
     "plot_forecast_orders": "forecasts",
     "plot_frontier": "frontier",
     "plot_method_comparison": "method_comparison",

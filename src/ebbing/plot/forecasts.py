@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ebbing._files import write_atomic
 from ebbing._tables import format_number
 from ebbing._validate import Array
 from ebbing.plot._axes import add_legend, plain_label, use_axes
-from ebbing.plot._style import BLUE, GRAY, GREEN, VERMILION
+from ebbing.plot._style import BLUE, GRAY, GREEN, STYLE, VERMILION
+from ebbing.plot.order import picture_format
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
-    from ebbing.forecasting import ForecastPlan, ReplayForecast
+    from ebbing.forecasting import Forecast, ForecastPlan, ReplayForecast
 
 _NUMBERS_UP_TO = 8
 _NAMES_UP_TO = 40
@@ -71,7 +76,7 @@ def plot_forecast_orders(plan: ForecastPlan, *, ax: Axes | None = None) -> Axes:
         (plan.random, "random, mean", GRAY, ":"),
         (plan.worst, "worst", VERMILION, "-."),
     ):
-        share = 100 * float(np.mean(values < value - 1e-12))
+        share = 100 * float(np.sum(values < value - 1e-12)) / max(len(values) - 1, 1)
         lines.append(ax.axhline(value, color=color, ls=style, lw=1.2, label=f"{label}: {format_number(value, '.3g')}"))
         if label != "random, mean":
             ax.plot([share], [value], "o", color=color, ms=5)
@@ -81,6 +86,47 @@ def plot_forecast_orders(plan: ForecastPlan, *, ax: Axes | None = None) -> Axes:
         ax, lines, [str(line.get_label()) for line in lines], loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2
     )
     return ax
+
+
+def plot_forecast(forecast: Forecast, plan: ForecastPlan) -> Figure:
+    """Draw a forecast in three panels: similarity of tasks, predicted errors, and orders from best to worst.
+
+    Args:
+        forecast: The forecast of the tasks in the order given.
+        plan: The order that it advises.
+
+    Returns:
+        A figure that pyplot does not manage.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    from ebbing.plot.errors import plot_error_heat_map
+
+    names = [plain_label(name) for name in forecast.names] if forecast.T <= _NAMES_UP_TO else [""]
+    side = min(max(3.2, 0.26 * forecast.T), 8.0) + 0.07 * max(map(len, names))
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(3 * side + 3.0, side + 0.6), layout="constrained")
+        axes = figure.subplots(1, 3, width_ratios=(1.0, 1.0, 1.15))
+        plot_task_similarity(forecast.similarity, forecast.names, ax=axes[0])
+        plot_error_heat_map(forecast.errors(), forecast.names, label="predicted error", ax=axes[1])
+        plot_forecast_orders(plan, ax=axes[2])
+        for ax, title in zip(axes[:2], ("similarity of tasks", "predicted errors, order as given"), strict=True):
+            ax.set_title(title, loc="left")
+    return figure
+
+
+def save_forecast(forecast: Forecast, plan: ForecastPlan, path: Path) -> None:
+    """Write `plot_forecast` to a file.
+
+    Args:
+        forecast: The forecast of the tasks in the order given.
+        plan: The order that it advises.
+        path: The file; the ending of its name gives the format.
+    """
+    buffer = io.BytesIO()
+    plot_forecast(forecast, plan).savefig(buffer, format=picture_format(path), dpi=200)
+    write_atomic(path, buffer.getvalue())
 
 
 def plot_replay(replay: ReplayForecast, *, ax: Axes | None = None) -> Axes:

@@ -1,0 +1,103 @@
+"""The command about a user's own model and data: what it will forget, and in which order to learn."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ebbing.cli.options import AsJson, Seed
+from ebbing.cli.parsing import check_output_file, parse_objective, parse_whole
+
+_SIZE = {"parser": parse_whole, "metavar": "INTEGER", "show_default": False}
+
+
+def forecast(
+    folder: Annotated[
+        Path | None,
+        typer.Argument(metavar="FOLDER", help="One file per task: npz, CSV or Parquet.", show_default=False),
+    ] = None,
+    *,
+    tasks: Annotated[
+        str | None,
+        typer.Option(metavar="MODULE:FUNCTION", help="Instead of a folder: a function that returns {name: data}."),
+    ] = None,
+    model: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODULE:FUNCTION", help="A function that builds your PyTorch network; without it, a linear model."
+        ),
+    ] = None,
+    weights: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The network's weights, a safetensors file.")
+    ] = None,
+    label: Annotated[str, typer.Option(metavar="NAME", help="The column of labels in CSV and Parquet files.")] = "label",
+    order: Annotated[
+        str | None,
+        typer.Option(metavar="NAMES", help="The order you have in mind: cats,dogs,cars [default: by name]."),
+    ] = None,
+    objective: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME", help="What to minimize: forgetting, generalization, or a mix: 0.7 weighs forgetting by 0.7."
+        ),
+    ] = "forgetting",
+    train_size: Annotated[
+        int | None, typer.Option(help="Training examples of each task [default: 200, fewer for many tasks].", **_SIZE)
+    ] = None,
+    test_size: Annotated[int | None, typer.Option(help="Test examples of each task [default: as many].", **_SIZE)] = None,
+    seconds: Annotated[
+        float, typer.Option(metavar="NUMBER", help="Time to search the order of more than eight tasks.")
+    ] = 60.0,
+    seed: Seed = 0,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Save similarities, predicted errors and orders: .png, .svg or .pdf."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predict what your model will forget on your data, and in which order to learn. Nothing is trained.
+
+    Example: ebbing forecast tasks/ --model mypackage.module:build --weights model.safetensors
+    """
+    import ebbing
+    from ebbing._progress import progress_bar
+    from ebbing._tables import escape_control
+    from ebbing.cli._console import print_result
+    from ebbing.forecasting import forecast_memory
+    from ebbing.io.forecast_schema import forecast_json
+    from ebbing.io.imported import network_by_name, tasks_by_name
+    from ebbing.io.schema import to_json
+    from ebbing.io.task_files import read_task_files, reorder_tasks
+    from ebbing.plot.forecasts import save_forecast
+    from ebbing.plot.order import picture_format
+
+    minimized = parse_objective(objective)
+    if plot is not None:
+        picture_format(plot)
+        check_output_file("--plot", plot)
+    if (folder is None) == (tasks is None):
+        raise ValueError("give the tasks once: a folder with one file per task, or --tasks module:function")
+    if weights is not None and model is None:
+        raise ValueError("--weights goes with --model, which builds the network that they belong to")
+    data = read_task_files(folder, label) if folder is not None else tasks_by_name(str(tasks))
+    data = reorder_tasks(data, order)
+    network = "linear" if model is None else network_by_name(model, weights)
+    sizes = {"train_size": train_size, "test_size": test_size}
+    needed = forecast_memory(network, data, **sizes)
+    names = escape_control(", ".join(data))
+    print(f"ebbing: {len(data)} tasks ({names}); about {needed / 1e6:,.0f} MB besides the data", file=sys.stderr)
+    with progress_bar("kernel") as report:
+        found = ebbing.forecast(network, data, seed=seed, progress=report, **sizes)
+    with progress_bar("orders") as report:
+        plan = found.best_order(minimized, seconds=seconds, seed=seed, progress=report)
+    if plot is not None:
+        save_forecast(found, plan, plot)
+    if as_json:
+        print(to_json("forecast", forecast_json(found, plan, objective)))
+        return
+    print_result(found)
+    print()
+    print_result(plan)

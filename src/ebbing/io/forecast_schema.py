@@ -1,0 +1,48 @@
+"""The JSON of `ebbing forecast`; docs/reference/formats.md describes every field."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ebbing.forecasting import Forecast, ForecastPlan
+
+
+def forecast_json(forecast: Forecast, plan: ForecastPlan, objective: str) -> dict[str, Any]:
+    """Return the content of `ebbing forecast --json`.
+
+    Args:
+        forecast: The forecast of the tasks in the order given.
+        plan: The order that it advises.
+        objective: What was minimized, as given.
+
+    Returns:
+        The fields.
+    """
+    model = forecast.model
+    return {
+        "names": forecast.names,
+        "source": forecast.source,
+        "kind": model.targets.kind,
+        "train_sizes": [len(rows) for rows in model.train],
+        "test_sizes": [len(rows) for rows in model.test],
+        "errors": forecast.errors(),
+        "forgetting": forecast.forgetting(),
+        "generalization": forecast.generalization(),
+        "similarity": forecast.similarity,
+        "notes": forecast.notes,
+        "plan": {
+            "objective": objective,
+            "order": plan.order,
+            "names": plan.names,
+            "matters": plan.matters,
+            "value": plan.value,
+            "given": plan.given,
+            "random": plan.random,
+            "worst": {"order": plan.worst_order, "value": plan.worst},
+            "complete": plan.complete,
+            "gain": {"mean": plan.gain, "standard_error": plan.gain_error},
+            "agreement": plan.confidence.agreement,
+            "as_good": plan.as_good,
+        },
+    }

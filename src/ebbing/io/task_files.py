@@ -1,0 +1,276 @@
+"""Data of tasks in files, one for each task: npz, CSV and Parquet. Every file is checked before anything is computed.
+
+=========  ============================================================================================
+file       what it holds
+=========  ============================================================================================
+.npz       arrays `inputs` (n, ...) and `labels` (n,); `test_inputs` and `test_labels` if there are some
+.csv       a line of column names, then one line per example; one column is the label
+.parquet   the same as a table
+=========  ============================================================================================
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import zipfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ebbing._limits import check_memory
+
+Part = tuple[np.ndarray, np.ndarray]
+"""Inputs and labels of some examples, one row each."""
+
+_KEYS = ("inputs", "labels", "test_inputs", "test_labels")
+
+
+def read_task_files(folder: Path, label: str = "label") -> dict[str, dict[str, Part]]:
+    """Read the tasks of a folder, one file for each, and check that they fit together.
+
+    Args:
+        folder: The folder; files that are neither npz, CSV nor Parquet are left out, as are hidden ones.
+        label: The column of labels in CSV and Parquet files.
+
+    Returns:
+        Data by task, as `ebbing.forecast` takes it: {"train": (inputs, labels)}, and "test" where a file has it. A task
+        has the name of its file; numbers in names count as numbers, so that "task 2" stands before "task 10".
+
+    Raises:
+        ValueError: If the folder has fewer than two tasks, or a file is unreadable, empty, not finite, or of another
+            width than the first; the message names the file.
+
+    Example:
+        >>> import tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> _ = (folder / "cats.csv").write_text("weight,height,label\\n4,25,1\\n30,60,0\\n")
+        >>> np.savez(folder / "dogs.npz", inputs=np.array([[3.0, 20.0], [40.0, 70.0]]), labels=np.array([0, 1]))
+        >>> {name: data["train"][0].tolist() for name, data in read_task_files(folder).items()}
+        {'cats': [[4.0, 25.0], [30.0, 60.0]], 'dogs': [[3.0, 20.0], [40.0, 70.0]]}
+    """
+    files = _files(Path(folder))
+    size = float(sum(file.stat().st_size for file in files))
+    check_memory(f"the files of {folder}", size, "keep fewer examples in each: a forecast uses a few hundred of a task")
+    tasks: dict[str, dict[str, Part]] = {}
+    columns: dict[str, list[str]] = {}
+    for file in files:
+        tasks[file.stem], columns[file.stem] = _read(file, label)
+        _check_task(file, tasks[file.stem])
+        _check_same_width(file, tasks[file.stem], files[0], tasks[files[0].stem])
+        _check_same_columns(file, columns[file.stem], files[0], columns[files[0].stem])
+    return tasks
+
+
+def reorder_tasks(tasks: Mapping[str, Any], order: str | None) -> dict[str, Any]:
+    """Return the tasks in the order that a user names.
+
+    Args:
+        tasks: Data by task.
+        order: Every name once, separated by commas; None for the order as it is.
+
+    Returns:
+        The same data.
+
+    Raises:
+        ValueError: If a task is missing, unknown or repeated.
+
+    Example:
+        >>> list(reorder_tasks({"cats": 1, "dogs": 2}, "dogs, cats"))
+        ['dogs', 'cats']
+    """
+    names = list(tasks) if order is None else [name.strip() for name in order.split(",")]
+    if sorted(names) != sorted(tasks):
+        raise ValueError(f"order={order!r}: name every task once, separated by commas, such as {','.join(tasks)}")
+    return {name: tasks[name] for name in names}
+
+
+def _files(folder: Path) -> list[Path]:
+    if not folder.is_dir():
+        what = "this is a file" if folder.exists() else "no such folder"
+        raise ValueError(f"{folder}: {what}; give a folder with one file per task: npz, CSV or Parquet")
+    found = [file for file in folder.iterdir() if file.suffix.lower() in _READERS and not file.name.startswith(".")]
+    found.sort(key=lambda file: re.sub(r"\d+", lambda number: number[0].zfill(20), file.stem))
+    if len(found) < 2:
+        held = f"holds {found[0].name} alone" if found else "holds no npz, CSV or Parquet file"
+        raise ValueError(f"{folder}: {held}; a forecast needs two tasks or more, one file for each")
+    names: dict[str, Path] = {}
+    for file in found:
+        if (other := names.setdefault(file.stem, file)) is not file:
+            raise ValueError(f"{file} and {other.name}: two files of one task; rename or remove one of them")
+    return found
+
+
+def _read(file: Path, label: str) -> tuple[dict[str, Part], list[str]]:
+    try:
+        if not file.stat().st_size:
+            raise ValueError(f"{file}: an empty file; give at least two examples, or remove it")
+        return _READERS[file.suffix.lower()](file, label)
+    except PermissionError:
+        raise ValueError(f"{file}: cannot be read, permission denied; allow it, or remove the file") from None
+
+
+def _read_npz(file: Path, _: str) -> tuple[dict[str, Part], list[str]]:
+    try:
+        with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
+            if not isinstance(archive, np.lib.npyio.NpzFile):
+                raise ValueError("one array without a name")
+            found = list(archive.files)
+            arrays = {key: archive[key] for key in _KEYS if key in found}
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
+        raise ValueError(
+            f"{file}: not a readable npz file ({error}); write it with np.savez(file, inputs=..., labels=...)"
+        ) from None
+    missing = [key for key in _KEYS[:2] if key not in arrays]
+    missing += [key for key, other in (_KEYS[2:], _KEYS[:1:-1]) if key not in arrays and other in arrays]
+    if missing:
+        raise ValueError(f"{file}: has no array {missing[0]!r}, but {', '.join(found) or 'nothing'}; add it")
+    data = {"train": (arrays["inputs"], arrays["labels"])}
+    if "test_inputs" in arrays:
+        data["test"] = (arrays["test_inputs"], arrays["test_labels"])
+    return data, []
+
+
+def _read_csv(file: Path, label: str) -> tuple[dict[str, Part], list[str]]:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+        first = text.partition("\n")[0]
+        delimiter = next((mark for mark in "\t;" if mark in first), ",")
+        reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+        lines = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
+    except UnicodeDecodeError:
+        raise ValueError(f"{file}: not a text file; save it as UTF-8") from None
+    except csv.Error as error:
+        raise ValueError(f"{file}: not a readable CSV file ({error}); write it again") from None
+    if len(lines) < 2:
+        raise ValueError(f"{file}: no examples; give a line of column names and one line per example")
+    names = [name.strip() for name in lines[0][1]]
+    for line, cells in lines[1:]:
+        if len(cells) != len(names):
+            raise ValueError(f"{file}: line {line} has {len(cells)} cells, the first {len(names)}; make them equal")
+    texts = [[cells[k].strip() for _, cells in lines[1:]] for k in range(len(names))]
+    return _of_columns(file, {name: _numbers(file, name, cells) for name, cells in _unique(file, names, texts)}, label)
+
+
+def _read_parquet(file: Path, label: str) -> tuple[dict[str, Part], list[str]]:
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError:
+        raise ValueError(f"{file}: Parquet files need pyarrow, which is missing: pip install pyarrow") from None
+    try:
+        table = parquet.read_table(file)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise ValueError(f"{file}: not a readable Parquet file ({error}); write it again") from None
+    columns = {}
+    for name, values in _unique(file, table.column_names, table.columns):
+        array = np.asarray(values.to_numpy())
+        if values.null_count:
+            row = int(np.flatnonzero(values.is_null().to_numpy())[0])
+            raise ValueError(f"{file}: column {name!r} has no value in row {row + 1}; fill it in, or leave out the row")
+        if array.dtype.kind not in "biuf":
+            raise ValueError(f"{file}: column {name!r} holds {values.type}; every column must hold numbers")
+        columns[name] = array
+    return _of_columns(file, columns, label)
+
+
+_READERS: dict[str, Callable[[Path, str], tuple[dict[str, Part], list[str]]]] = {
+    ".npz": _read_npz,
+    ".csv": _read_csv,
+    ".parquet": _read_parquet,
+}
+
+
+def _unique(file: Path, names: list[str], values: list[Any]) -> list[tuple[str, Any]]:
+    if repeated := [name for name in names if names.count(name) > 1]:
+        raise ValueError(f"{file}: two columns are called {repeated[0]!r}; give every column a name of its own")
+    return list(zip(names, values, strict=True))
+
+
+def _numbers(file: Path, name: str, cells: list[str]) -> np.ndarray:
+    """Return the cells of a column as whole numbers where all are, otherwise in floating point."""
+    try:
+        if all(cell.lstrip("+-").isdecimal() and len(cell) < 18 for cell in cells):
+            return np.array([int(cell) for cell in cells])
+        return np.array([float(cell) for cell in cells])
+    except ValueError:
+        row = next(k for k, cell in enumerate(cells) if not _is_number(cell))
+        held = f"{cells[row]!r}" if cells[row] else "no value"
+        raise ValueError(
+            f"{file}: column {name!r} has {held} in example {row + 1}; every cell must be a number: write classes as "
+            "0, 1, 2, ..."
+        ) from None
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _of_columns(file: Path, columns: dict[str, np.ndarray], label: str) -> tuple[dict[str, Part], list[str]]:
+    if label not in columns:
+        found = ", ".join(list(columns)[:8]) + ", ..." * (len(columns) > 8)
+        raise ValueError(f"{file}: no column is called {label!r}, but {found}; name the column of labels with --label")
+    inputs = [values for name, values in columns.items() if name != label]
+    if not inputs:
+        raise ValueError(f"{file}: no column but the label {label!r}; add the inputs")
+    return {"train": (np.column_stack(inputs).astype(np.float64), columns[label])}, [c for c in columns if c != label]
+
+
+# -------------------------------------------------------------------- checks
+
+
+def _check_task(file: Path, data: dict[str, Part]) -> None:
+    for part, (inputs, labels) in data.items():
+        prefix = "test_" if part == "test" else ""
+        for name, values in ((f"{prefix}inputs", inputs), (f"{prefix}labels", labels)):
+            if values.dtype.kind not in "biuf" or not values.ndim:
+                raise ValueError(f"{file}: {name} is {values.ndim}-D of {values.dtype}; give one row of numbers each")
+            if not np.isfinite(values).all():
+                index = np.argwhere(~np.isfinite(values))[0]
+                where = f"example {index[0] + 1}"
+                raise ValueError(
+                    f"{file}: {name} has {values[tuple(index)]} in {where}; every number must be finite: fill it in, "
+                    "or leave out the example"
+                )
+        if len(inputs) != len(labels):
+            raise ValueError(
+                f"{file}: {len(inputs)} {prefix}inputs, but {len(labels)} {prefix}labels; give as many of both"
+            )
+        if not inputs.size:
+            raise ValueError(f"{file}: {prefix}inputs of shape {inputs.shape} are empty; give examples")
+    if "test" not in data and len(data["train"][1]) < 2:
+        raise ValueError(f"{file}: one example; give two at least, one to train and one to test")
+
+
+def _check_same_width(file: Path, data: dict[str, Part], first: Path, wanted: dict[str, Part]) -> None:
+    inputs, labels = (array.shape[1:] for array in wanted["train"])
+    for part, (x, y) in data.items():
+        prefix = "test_" if part == "test" else ""
+        for name, shape, other in (("inputs", x.shape[1:], inputs), ("labels", y.shape[1:], labels)):
+            if shape != other:
+                raise ValueError(
+                    f"{file}: an example of {prefix}{name} has {_width(shape)}, but in {first.name} {_width(other)}; "
+                    "make them equal"
+                )
+
+
+def _check_same_columns(file: Path, columns: list[str], first: Path, wanted: list[str]) -> None:
+    if columns and wanted and columns != wanted:
+        place = next(k for k, (a, b) in enumerate(zip(columns, wanted, strict=True)) if a != b)
+        raise ValueError(
+            f"{file}: column {place + 1} of the inputs is {columns[place]!r}, but in {first.name} {wanted[place]!r}; "
+            "give all files the same columns in the same order"
+        )
+
+
+def _width(shape: tuple[int, ...]) -> str:
+    if len(shape) < 2:
+        return f"{shape[0]} number{'s' * (shape[0] != 1)}" if shape else "one number"
+    return f"shape {shape}"

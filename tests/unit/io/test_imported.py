@@ -1,0 +1,41 @@
+"""Functions that users name: a failing import is told from a missing module."""
+
+import pytest
+
+from ebbing.io.imported import call_by_name, tasks_by_name
+
+
+@pytest.fixture
+def module(tmp_path, monkeypatch):
+    """A function that writes a module into the current folder."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def module(name, text):
+        (tmp_path / f"{name}.py").write_text(text)
+
+    return module
+
+
+def test_a_module_of_the_current_folder_is_found(module):
+    module("of_this_folder", "def f(): return 5")
+    assert call_by_name("of_this_folder:f") == 5
+
+
+def test_failures_of_an_import_are_told_apart(module):
+    module("needs_more", "import a_module_that_nobody_has")
+    module("fails", "1 / 0")
+    with pytest.raises(ValueError, match="importing it failed: No module named 'a_module_that_nobody_has'; install"):
+        call_by_name("needs_more:f")
+    with pytest.raises(ValueError, match="importing it failed: ZeroDivisionError: division by zero"):
+        call_by_name("fails:f")
+    with pytest.raises(ValueError, match="there is no module 'no_package'"):
+        call_by_name("no_package.module:f")
+
+
+def test_values_are_not_functions(module):
+    module("has_a_value", "f = 5\ndef one(): return {'a': 1}")
+    with pytest.raises(ValueError, match="this is a int, not a function"):
+        call_by_name("has_a_value:f")
+    with pytest.raises(ValueError, match="returns 1 task: it must return a dictionary of two"):
+        tasks_by_name("has_a_value:one")

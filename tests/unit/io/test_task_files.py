@@ -1,0 +1,153 @@
+"""Files of tasks: what is read, and that every bad file is named with the reason."""
+
+import numpy as np
+import pytest
+
+from ebbing.io.task_files import read_task_files, reorder_tasks
+
+X = np.arange(12.0).reshape(6, 2)
+Y = np.array([0, 1, 0, 1, 1, 0])
+CSV = "a,b,label\n" + "".join(f"{a:g},{b:g},{y}\n" for (a, b), y in zip(X, Y, strict=True))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with one good task."""
+    np.savez(tmp_path / "a.npz", inputs=X, labels=Y)
+    return tmp_path
+
+
+def write_parquet(file, **columns):
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table(columns), file)
+
+
+def test_formats_give_the_same_data(folder):
+    (folder / "b.csv").write_text(CSV)
+    (folder / "c.csv").write_text("\ufeff" + CSV.replace(",", ";"), encoding="utf-8")
+    write_parquet(folder / "d.parquet", a=X[:, 0], label=Y, b=X[:, 1])
+    tasks = read_task_files(folder)
+    assert list(tasks) == ["a", "b", "c", "d"]
+    for data in tasks.values():
+        assert list(data) == ["train"]
+        assert (data["train"][0] == X).all()
+        assert (data["train"][1] == Y).all()
+        assert data["train"][1].dtype.kind == "i"
+
+
+def test_test_data_of_an_npz_file_is_kept(folder):
+    np.savez(folder / "b.npz", inputs=X, labels=Y, test_inputs=X[:2], test_labels=Y[:2])
+    assert read_task_files(folder)["b"]["test"][0].shape == (2, 2)
+
+
+def test_numbers_in_names_are_numbers_and_others_are_left_out(folder):
+    for name in ("task 10.npz", "task 2.npz", ".hidden.npz", "b.NPZ"):
+        with (folder / name).open("wb") as file:
+            np.savez(file, inputs=X, labels=Y)
+    (folder / "notes.txt").write_text("not a task")
+    assert list(read_task_files(folder)) == ["a", "b", "task 2", "task 10"]
+
+
+def test_labels_with_fractions_are_floating_point(folder):
+    (folder / "b.csv").write_text("a,b,y\n1,2,0.5\n3,4,1\n")
+    (folder / "a.npz").unlink()
+    (folder / "c.csv").write_text("a,b,y\n1,2,1.0\n3,4,1\n")
+    assert [data["train"][1].dtype.kind for data in read_task_files(folder, label="y").values()] == ["f", "f"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("", "an empty file"),
+        ("\n\n", "no examples"),
+        ("a,b,label\n", "no examples"),
+        ("a,b,label\n1,2,0\n1,nan,1\n", r"inputs has nan in example 2; every number must be finite"),
+        ("a,b,label\n1,2,0\n1,,1\n", "column 'b' has no value in example 2"),
+        ("a,b,label\n1,2,0\n1,cat,1\n", "column 'b' has 'cat' in example 2; every cell must be a number"),
+        ("a,b,label\n1,2,cat\n1,3,dog\n", "column 'label' has 'cat' in example 1; .*write classes as 0, 1"),
+        ("a,b,label\n1,2,0\n1,2\n", "line 3 has 2 cells, the first 3"),
+        ("a,b,target\n1,2,0\n1,2,1\n", "no column is called 'label', but a, b, target; .*--label"),
+        ("label\n1\n0\n", "no column but the label"),
+        ("a,a,label\n1,2,0\n1,2,1\n", "two columns are called 'a'"),
+        ("a,b,c,label\n1,2,3,0\n1,2,3,1\n", "an example of inputs has 3 numbers, but in a.npz 2 numbers"),
+        ("a,b,label\n1,2,0\n", "one example; give two at least"),
+        ('a,b,label\n1,"2,0\n', "not a readable CSV file"),
+    ],
+)
+def test_bad_csv_files_are_named_with_the_reason(folder, text, reason):
+    (folder / "bad.csv").write_text(text)
+    with pytest.raises(ValueError, match=rf"bad\.csv: (.*\()?{reason}"):
+        read_task_files(folder)
+
+
+@pytest.mark.parametrize(
+    ("arrays", "reason"),
+    [
+        ({"inputs": X}, "has no array 'labels', but inputs"),
+        ({}, "has no array 'inputs', but nothing"),
+        ({"inputs": X, "labels": Y, "test_inputs": X}, "has no array 'test_labels'"),
+        ({"inputs": X, "labels": Y, "test_labels": Y}, "has no array 'test_inputs'"),
+        ({"inputs": X, "labels": Y[:3]}, "6 inputs, but 3 labels"),
+        ({"inputs": X[:0], "labels": Y[:0]}, r"inputs of shape \(0, 2\) are empty"),
+        ({"inputs": X[:, :0], "labels": Y}, r"inputs of shape \(6, 0\) are empty"),
+        ({"inputs": X, "labels": np.where(Y, np.nan, 0.0)}, "labels has nan in example 2"),
+        ({"inputs": X + np.inf, "labels": Y}, "inputs has inf in example 1"),
+        ({"inputs": X[:, :1], "labels": Y}, "an example of inputs has 1 number, but in a.npz 2 numbers"),
+        ({"inputs": X[:, :, None], "labels": Y}, r"an example of inputs has shape \(2, 1\), but in a.npz 2 numbers"),
+        ({"inputs": X, "labels": Y, "test_inputs": X[:, :1], "test_labels": Y}, "an example of test_inputs has 1 num"),
+        ({"inputs": X, "labels": np.eye(6)}, "an example of labels has 6 numbers, but in a.npz one number"),
+        ({"inputs": X.astype(str), "labels": Y}, "inputs is 2-D of <U"),
+        ({"inputs": np.array([{}, {}]), "labels": Y}, "not a readable npz file"),
+    ],
+)
+def test_bad_npz_files_are_named_with_the_reason(folder, arrays, reason):
+    np.savez(folder / "bad.npz", **arrays)
+    with pytest.raises(ValueError, match=rf"bad\.npz: {reason}"):
+        read_task_files(folder)
+
+
+@pytest.mark.parametrize("name", ["bad.npz", "bad.parquet", "bad.csv"])
+def test_files_of_noise_and_cut_off_files_are_refused(folder, name):
+    (folder / name).write_bytes(bytes(range(256)) * 4)
+    with pytest.raises(ValueError, match=rf"{name}: not a"):
+        read_task_files(folder)
+    (folder / name).write_bytes((folder / "a.npz").read_bytes()[:-30])
+    with pytest.raises(ValueError, match=rf"{name}: not a"):
+        read_task_files(folder)
+
+
+def test_bad_parquet_columns_are_named(folder):
+    write_parquet(folder / "b.parquet", a=["x", "y"], b=[1, 2], label=[0, 1])
+    with pytest.raises(ValueError, match=r"b\.parquet: column 'a' holds (large_)?string"):
+        read_task_files(folder)
+    write_parquet(folder / "b.parquet", a=[1.0, None], b=[1, 2], label=[0, 1])
+    with pytest.raises(ValueError, match=r"b\.parquet: column 'a' has no value in row 2"):
+        read_task_files(folder)
+
+
+def test_columns_must_be_the_same_in_all_tables(folder):
+    (folder / "a.npz").unlink()
+    (folder / "b.csv").write_text(CSV)
+    (folder / "c.csv").write_text(CSV.replace("a,b", "b,a"))
+    with pytest.raises(ValueError, match=r"c\.csv: column 1 of the inputs is 'b', but in b\.csv 'a'"):
+        read_task_files(folder)
+
+
+def test_folders_without_two_tasks_are_refused(folder):
+    with pytest.raises(ValueError, match=r"holds a\.npz alone; a forecast needs two"):
+        read_task_files(folder)
+    (folder / "a.csv").write_text(CSV)
+    with pytest.raises(ValueError, match="two files of one task"):
+        read_task_files(folder)
+    with pytest.raises(ValueError, match="no such folder"):
+        read_task_files(folder / "nothing")
+    with pytest.raises(ValueError, match="this is a file"):
+        read_task_files(folder / "a.csv")
+
+
+@pytest.mark.parametrize("order", ["a", "a,b,b", "a,c", ""])
+def test_an_order_names_every_task_once(order):
+    with pytest.raises(ValueError, match="name every task once"):
+        reorder_tasks({"a": 1, "b": 2}, order)
