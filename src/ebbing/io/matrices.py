@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ebbing._limits import MOST_CELLS, MOST_MATRIX_BYTES, MOST_SEPARATORS
+from ebbing._limits import MOST_CELLS, MOST_LINES, MOST_MATRIX_BYTES, MOST_SEPARATORS
 from ebbing._validate import EntryError
 from ebbing.io._arrays import check_cells, read_array
 from ebbing.io._bytes import read_bytes, read_text
@@ -240,6 +240,8 @@ def _csv_cell(file: Path, line: int, column: int, cell: str) -> float:
 def _text(file: Path, separators: str) -> str:
     """Return the text of a file, if it has no more cells than are read."""
     text = read_text(file, MOST_MATRIX_BYTES)
+    if (lines := text.count("\n") + text.count("\r")) > MOST_LINES:
+        raise ValueError(f"{file}: {lines:,} lines; no more than {MOST_LINES:,} are read")
     if sum(map(text.count, separators)) > MOST_SEPARATORS:
         raise ValueError(f"{file}: more than {MOST_CELLS:,} cells; no more are read")
     return text
