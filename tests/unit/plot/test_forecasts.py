@@ -1,0 +1,37 @@
+"""The figure of a forecast: what its panels show, for few and for many tasks."""
+
+import numpy as np
+import pytest
+
+import ebbing
+from ebbing.plot import plot_forecast
+from ebbing.plot.forecasts import save_forecast
+
+
+def forecast(T):
+    random = np.random.default_rng(0)
+    tasks = {}
+    for k in range(T):
+        inputs = random.standard_normal((20, 5))
+        tasks[f"task {k}"] = (inputs, (inputs @ random.standard_normal(5) > 0).astype(int))
+    return ebbing.forecast("linear", tasks)
+
+
+def test_panels_show_the_numbers():
+    found = forecast(4)
+    plan = found.best_order()
+    similarity, errors, orders = plot_forecast(found, plan).axes[:3]
+    assert np.array_equal(similarity.images[0].get_array(), found.similarity)
+    assert np.array_equal(errors.images[0].get_array(), found.errors())
+    curve, *_ = orders.lines
+    assert np.array_equal(curve.get_ydata(), np.sort(plan.values))
+    marks = {tuple(line.get_ydata()): line.get_xdata()[0] for line in orders.lines if line.get_marker() == "o"}
+    lower = np.sum(plan.values < plan.given - 1e-12)
+    assert marks[(plan.given,)] == pytest.approx(100 * lower / 23)
+    assert marks[(plan.value,)] == 0
+
+
+def test_more_than_eight_tasks_are_drawn(tmp_path):
+    found = forecast(12)
+    save_forecast(found, found.best_order(seconds=0.2), tmp_path / "new" / "forecast.pdf")
+    assert (tmp_path / "new" / "forecast.pdf").read_bytes().startswith(b"%PDF")
