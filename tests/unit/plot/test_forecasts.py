@@ -1,11 +1,15 @@
 """The figure of a forecast: what its panels show, for few and for many tasks."""
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import ebbing
 from ebbing.plot import plot_forecast
 from ebbing.plot.forecasts import save_forecast
+from ebbing.plot.order import picture_format
 
 
 def forecast(T):
@@ -35,3 +39,10 @@ def test_more_than_eight_tasks_are_drawn(tmp_path):
     found = forecast(12)
     save_forecast(found, found.best_order(seconds=0.2), tmp_path / "new" / "forecast.pdf")
     assert (tmp_path / "new" / "forecast.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_a_picture_without_matplotlib_is_refused_before_work(monkeypatch):
+    assert picture_format(Path("a.png")) == "png"
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ValueError, match=r"a\.png: pictures are drawn with matplotlib, which is missing: pip install"):
+        picture_format(Path("a.png"))
