@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import ebbing
-from ebbing.plot import plot_forecast
-from ebbing.plot.forecasts import save_forecast
+from ebbing.plot.forecasts import plot_forecast, save_forecast
 from ebbing.plot.order import picture_format
 
 
