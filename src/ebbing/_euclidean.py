@@ -44,7 +44,8 @@ _NEGLIGIBLE = 1e-6
 def gram_of_distances(distances: npt.ArrayLike, norms: PerTask | None, tolerance: float | None) -> tuple[Array, Array]:
     """Return the Gram matrix and the squared distances; `Problem.from_distances` has the rules."""
     D = check_square("distances", distances)
-    slack = max(_NEGLIGIBLE * float(D.max()), 0.0 if tolerance is None else check_number("tolerance", tolerance))
+    tolerance = None if tolerance is None else check_number("tolerance", tolerance)
+    slack = max(_NEGLIGIBLE * float(D.max()), tolerance or 0.0)
     if np.any(-slack > D):
         i, j = first_index(-slack > D)
         raise EntryError(f"distances[{i}, {j}] = {D[i, j]:g} is negative; give |w_i - w_j|", "distances", (i, j))
@@ -86,7 +87,8 @@ def gram_of_distances(distances: npt.ArrayLike, norms: PerTask | None, tolerance
 def gram_of_cosines(cosines: npt.ArrayLike, norms: PerTask, tolerance: float | None) -> Array:
     """Return the Gram matrix of vectors with these cosines and lengths; `Problem.from_cosines` has the rules."""
     C = check_square("cosines", cosines)
-    slack = max(_NEGLIGIBLE, 0.0 if tolerance is None else check_number("tolerance", tolerance))
+    tolerance = None if tolerance is None else check_number("tolerance", tolerance)
+    slack = max(_NEGLIGIBLE, tolerance or 0.0)
     if np.any(beyond := np.abs(np.diag(C) - 1) > slack):
         (i,) = first_index(beyond)
         message = f"cosines[{i}, {i}] = {C[i, i]:g}: the cosine of a task and itself is 1; set the diagonal to 1"
@@ -110,8 +112,7 @@ def gram_of_cosines(cosines: npt.ArrayLike, norms: PerTask, tolerance: float | N
 def gram_from_initial(gram: npt.ArrayLike, initial: npt.ArrayLike | None, tolerance: float | None) -> Array:
     """Return the Gram matrix seen from the initial model; `Problem.from_gram` has the rules."""
     K = check_magnitude("gram", check_square("gram", gram))
-    if tolerance is not None:
-        check_number("tolerance", tolerance)
+    tolerance = None if tolerance is None else check_number("tolerance", tolerance)
     K = check_symmetric("gram", K, _rounding_if_asymmetric(K, tolerance))
     if initial is not None:
         row = check_array("initial", initial)

@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from typing import Self
 
 import pytest
 
@@ -39,7 +40,7 @@ class Tab:
             lambda r: None if r.url.startswith(("file:", "data:", "blob:", "about:")) else self.faults.append(r.url),
         )
 
-    def open(self, address: str) -> "Tab":
+    def open(self, address: str) -> Self:
         """Open an address from the beginning, even if only its fragment differs."""
         self.page.goto("about:blank")
         self.page.goto(address)

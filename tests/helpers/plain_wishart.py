@@ -9,6 +9,7 @@ from itertools import pairwise
 from math import ceil, log2, sqrt
 
 import mpmath as mp
+from mpmath.calculus.quadrature import GaussLegendre
 
 DIGITS = 60
 

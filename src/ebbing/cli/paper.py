@@ -79,10 +79,16 @@ def reproduce(
         device,
         from_records,
     )
+    failures: dict[str, str] = {}
     with resumable():
-        verdicts = reproduction.reproduce(targets or [], out, progress_bar, options)
+        try:
+            verdicts = reproduction.reproduce(targets or [], out, progress_bar, options)
+        except reproduction.ReproductionError as error:
+            verdicts, failures = error.verdicts, error.failures
+    page = _write_report(out, failures)
     if as_json:
         print(to_json("reproduce", reproduction_json(out, verdicts)))
+        _fail_if(failures)
         return
     print_verdicts(verdicts, out, console())
     if scale == "quick" and not from_records and set(targets or reproduction.NETWORKS) & reproduction.NETWORKS:
@@ -90,3 +96,25 @@ def reproduce(
             "Networks were trained on a small scale, in minutes; --scale paper trains as the paper does, in hours.",
             console(),
         )
+    print(page)
+    _fail_if(failures)
+
+
+def _write_report(folder: Path, failures: dict[str, str]) -> str:
+    """Write the page of the reproduction, and say where it is."""
+    from ebbing.report import write_report
+
+    recorded = Path("reproduced")  # of a checkout
+    try:
+        page = write_report(folder, recorded=recorded if (recorded / "records").is_dir() else None, failures=failures)
+    except ModuleNotFoundError:
+        return "No page was written: pip install 'ebbing[report]' for one."
+    return f"The page to look at: {page}"
+
+
+def _fail_if(failures: dict[str, str]) -> None:
+    """End with status 1 if targets failed."""
+    for name, reason in failures.items():
+        typer.echo(f"ebbing: {name} failed: {reason}", err=True)
+    if failures:
+        raise typer.Exit(1)

@@ -182,7 +182,8 @@ def read_named_matrix(
 def _numpy(file: Path, keys: Sequence[str]) -> NamedMatrix:
     content = read_bytes(file, MOST_MATRIX_BYTES)
     matrix, names = read_array(file, content, lambda found: _choose_key(file, found, keys))
-    return NamedMatrix(matrix.astype(np.float64), _names(names))
+    with np.errstate(all="ignore"):  # a signaling NaN is NaN; what is too large becomes infinite, which nobody accepts
+        return NamedMatrix(matrix.astype(np.float64), _names(names))
 
 
 # -------------------------------------------------------------------- JSON

@@ -104,7 +104,7 @@ class _Walk:
         self.lines: list[str] = []
         self.seen: set[int] = set()
 
-    def add(self, value: Any) -> None:
+    def add(self, value: Any) -> None:  # noqa: PLR0912 (one branch per kind of value)
         """Describe a class, a function or a constant; leave out whatever else there is."""
         if isinstance(value, staticmethod | classmethod | MethodType):
             self.add(value.__func__)

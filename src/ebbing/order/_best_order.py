@@ -23,7 +23,7 @@ from dataclasses import replace
 
 from ebbing._validate import check_seconds, check_seed
 from ebbing.order import _branch_and_bound, _local_search, _unequal
-from ebbing.order._bounds import convex_bound
+from ebbing.order._bounds import convex_bound, convex_bound_seconds
 from ebbing.order._clock import Clock, heed_interrupts, heeding, interrupt_requested
 from ebbing.order._compilation import COMPILED, check_searchable, compile_first, describe_method
 from ebbing.order._known_orders import KnownOrders
@@ -153,17 +153,19 @@ def _order_equal(known: KnownOrders, clock: Clock, seed: int, report: Progress |
         how = describe_method(f"branch and bound, {'interrupted' if interrupt_requested() else 'out of time'}")
         order, bound = proof.order, proof.lower_bound
     else:
-        order, how = known.extreme(), describe_method("local search, convex lower bound")
-        method = how
+        order = known.extreme()
         if report is not None:
+            for_bound = max(0.2 * clock.left, min(convex_bound_seconds(scaled.problem.T), 0.5 * clock.left))
             order = _local_search.search(
                 assignment,
                 seed=seed,
-                seconds=0.8 * clock.left,
+                seconds=clock.left - for_bound,
                 start=order,
                 progress=lambda f: report(f"best so far {real(f.value):.6g} after {f.rounds} rounds"),
             ).order
-        bound = convex_bound(assignment, seconds=clock.left).value
+        below = convex_bound(assignment, seconds=clock.left)
+        bound, how = below.value, describe_method(f"local search, {below.name}")
+        method = how
     plan = certified(known, order, real(bound), tolerance, how, interrupted=interrupt_requested())
     return replace(plan, method=method) if plan.proved else plan
 

@@ -40,7 +40,7 @@ from ebbing.order._quick_bound import eigh_seconds, quick_bound
 _PATH_STEPS = 100  # subgradients, in the plain version
 _SUBGRADIENTS = 12  # in the compiled version, where the next set starts from the last one's u
 _FRANK_WOLFE = 8
-_STAGES = 4  # two eigendecompositions and an assignment take about this many times one eigendecomposition
+_STAGES = 6  # two eigendecompositions and an assignment take about this many times one eigendecomposition
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,12 @@ class Bound:
 
     value: float
     steps: int  # of Frank-Wolfe
+    name: str = "convex lower bound"
+
+
+def convex_bound_seconds(T: int) -> float:
+    """Return about how long one Frank-Wolfe step takes here and now, with all that precedes it."""
+    return _STAGES * eigh_seconds(T)
 
 
 def convex_bound(problem: Assignment, *, steps: int = 200, seconds: float = inf) -> Bound:
@@ -64,8 +70,8 @@ def convex_bound(problem: Assignment, *, steps: int = 200, seconds: float = inf)
     T, k = problem.T, problem.kernel
     if T == 1:
         return Bound(float(problem.linear[0, 0]), 0)
-    if eigh_seconds(T) * _STAGES > clock.left + SOON:
-        return Bound(quick_bound(problem), 0)
+    if convex_bound_seconds(T) > clock.left + SOON / 2:
+        return Bound(quick_bound(problem), 0, "quick lower bound")
     sign = 1.0 if k[1] >= 0 else -1.0
     B, k = sign * problem.distance, sign * k
     rho = min(1.0, max(0.0, k[2] / k[1])) if T > 2 and k[1] else 0.0

@@ -128,12 +128,12 @@ class Criterion:
         problem, noise_floor = self.problem, Rates.of(self.problem).noise_floor
         largest = max(problem.gaps.max(), problem.start.max(), 0.0 if problem.uniform else noise_floor.max())
         half = frexp(largest)[1] // 2  # sigma is scaled by 2^half, squares by 4^half
-        noise = 0.0 if problem.uniform else 1.0
+        sigma, unmodeled = (np.zeros(problem.T) if problem.uniform else v for v in (problem.sigma, problem.unmodeled))
         scaled = problem._copy(
             gram=np.ldexp(problem.gram, -2 * half),
             gaps=np.ldexp(problem.gaps, -2 * half),
-            sigma=noise * np.ldexp(problem.sigma, -half),
-            unmodeled=noise * np.ldexp(problem.unmodeled, -2 * half),
+            sigma=np.ldexp(sigma, -half),
+            unmodeled=np.ldexp(unmodeled, -2 * half),
         )
         weight = frexp(max(self.forgetting, self.generalization))[1] - 1
         f, g = ldexp(self.forgetting, -weight), ldexp(self.generalization, -weight)

@@ -206,6 +206,26 @@ def _records(target: str, folder: Path, progress: Progress, options: Options) ->
     return records
 
 
+class ReproductionError(Exception):
+    """Some targets failed, while others ran.
+
+    Args:
+        failures: Why each target failed, by name.
+        verdicts: The verdicts of the targets that ran.
+
+    Attributes:
+        failures: Why each target failed, by name.
+        verdicts: The verdicts of the targets that ran.
+    """
+
+    failures: dict[str, str]
+    verdicts: list[Verdict]
+
+    def __init__(self, failures: dict[str, str], verdicts: list[Verdict]) -> None:
+        super().__init__("; ".join(f"{name} failed: {reason}" for name, reason in failures.items()))
+        self.failures, self.verdicts = failures, verdicts
+
+
 TARGETS: dict[str, Callable[[Path, Progress, Options], list[Verdict]]] = {
     "claims": _claims,
     "fig1": _fig1,
@@ -249,6 +269,7 @@ def reproduce(
 
     Raises:
         ValueError: If a target is unknown, or if an option does not go with it.
+        ReproductionError: If some of several targets failed; the others ran. A single target raises its own error.
     """
     unknown = sorted(set(targets) - set(TARGETS))
     if unknown:
@@ -269,11 +290,20 @@ def reproduce(
                 )
     folder.mkdir(parents=True, exist_ok=True)
     verdicts: list[Verdict] = []
+    failures: dict[str, str] = {}
     for name in targets:
-        with progress(name) as report:
-            new = TARGETS[name](folder, report, options)
+        try:
+            with progress(name) as report:
+                new = TARGETS[name](folder, report, options)
+        except Exception as error:
+            if len(targets) == 1:
+                raise
+            failures[name] = str(error) or type(error).__name__
+            continue
         verdicts += new
         _record(name, new, folder)
+    if failures:
+        raise ReproductionError(failures, verdicts)
     return verdicts
 
 

@@ -161,7 +161,11 @@ class Result:
             text = f"{fitted} of {total}"
             found.append(Verdict("every task was fitted", "sensitivity", procedure, text, fitted == total))
             common = np.array([int(mark) for mark in SEQUENCES["a"]])
-            effects = {"a": slopes(-F["a"], common), "b": _more(F["b"]), "d": _more(F["d"])}
+            effects: dict[Panel, PairedDifferences] = {
+                "a": slopes(-F["a"], common),
+                "b": _more(F["b"]),
+                "d": _more(F["d"]),
+            }
             for (panel, effect), decision in zip(effects.items(), decide(list(effects.values())), strict=True):
                 source = f"sensitivity, Figure 2 ({panel})"
                 power = describe_power(effect, self.config.seeds, len(effects), decimals=4)

@@ -23,7 +23,7 @@ def read_file(path: Path) -> bytes | None:
     for attempts_left in reversed(range(_ATTEMPTS)):
         try:
             return path.read_bytes()
-        except (FileNotFoundError, NotADirectoryError):
+        except FileNotFoundError:
             return None
         except OSError as error:
             if not attempts_left or error.errno != errno.ESTALE:

@@ -90,6 +90,7 @@ class Store:
 
         Raises:
             ValueError: If `key` is not a key.
+            StoreError: If a file stands in place of the folder.
         """
         path = self._path(key, "json")
         try:
@@ -103,6 +104,8 @@ class Store:
             for name, stored in _STORED_NAMES.items():
                 content[name] = content.pop(stored)
             return Entry(**content)
+        except NotADirectoryError as error:  # a file in place of the folder
+            raise self._unwritable(error) from error
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             warn(f"{path} is damaged ({error}) and will be computed again")
             return None

@@ -176,6 +176,12 @@ def test_other_numbers_become_float64(write, dtype):
     assert read_matrix(write("m.npy", npy(np.eye(2, dtype=dtype)))).dtype == np.float64
 
 
+def test_signaling_nan_is_nan(write):
+    """Found by fuzzing: its conversion gave a warning."""
+    array = np.array([[0x7FA00000, 0], [0, 0]], dtype=np.uint32).view(np.float32)
+    np.testing.assert_array_equal(read_matrix(write("m.npy", npy(array))), [[NAN, 0], [0, 0]])
+
+
 class Bomb:
     def __reduce__(self):
         return (pytest.fail, ("a file was unpickled",))

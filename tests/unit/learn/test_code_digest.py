@@ -167,7 +167,9 @@ def test_edits_that_change_nothing_keep_results(experiment, store, trained, edit
 
 
 def test_code_of_ebbing_has_no_digest():
-    tasks = CustomTasks(train={"a": (torch.ones(2, 1), torch.ones(2, 1))}, test={"a": (torch.ones(2, 1), torch.ones(2, 1))})
+    tasks = CustomTasks(
+        train={"a": (torch.ones(2, 1), torch.ones(2, 1))}, test={"a": (torch.ones(2, 1), torch.ones(2, 1))}
+    )
     assert [code_digest(part) for part in (tasks, FiveLayers(), Sgd(), Gpm())] == [None] * 4
 
 

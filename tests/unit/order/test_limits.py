@@ -288,3 +288,11 @@ def test_results_have_short_representations():
     large = best_order(gaussian(40, n=50, p=100), seconds=0.01)
     assert "lower_bound=" in repr(large)
     assert len(repr(large)) < 250
+
+
+def test_noise_far_above_the_tasks_is_left_out():
+    """Found by fuzzing: in the unit of tiny tasks the noise overflowed, though it is the same in every order."""
+    tiny = Problem.categories("AAB", norm=1e-160, n=5, p=100, sigma=1e150)
+    scaled, _ = Criterion.of(tiny, "forgetting").scaled()
+    assert scaled.problem.sigma.tolist() == [0, 0, 0]
+    assert scaled.problem.unmodeled.tolist() == [0, 0, 0]

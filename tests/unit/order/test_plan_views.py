@@ -40,7 +40,7 @@ def test_stakes_line_by_line():
         "all orders, mean        0.60029",
     ]
     text = "\n".join(lines)
-    assert "Of all 120 orders, 67% are worse than the given one and 99% worse than the recommended one." in text
+    assert "Of all 120 orders, 68% are worse than the given one and 99% worse than the recommended one." in text
     assert "Each task in the recommended order:" in text
     assert "letters         0.4908        0.7513       1.187      0.4362            0.4141" in lines
 

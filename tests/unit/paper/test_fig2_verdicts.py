@@ -188,7 +188,9 @@ def test_claims_are_corrected_for_their_number():
     """p = 0.0027 alone decides; among ten claims that are noise it does not."""
     noise = [(0.1, 0.2, 0.3, 0.2, 0.1, 0.3), (0.3, 0.2, 0.1, 0.2, 0.3, 0.2), (0.2, 0.1, 0.2, 0.3, 0.1, 0.2)]
     places = {
-        (panel, setup): [row[: len(AGREES[panel])] for row in noise] for panel in ("a", "b", "c") for setup in fig2.SETUPS[panel]
+        (panel, setup): [row[: len(AGREES[panel])] for row in noise]
+        for panel in ("a", "b", "c")
+        for setup in fig2.SETUPS[panel]
     }
     values = np.full((3, 6), 0.9)
     values[:, 0], values[:, 3] = (0.10, 0.30, 0.50), (0.110, 0.311, 0.512)

@@ -70,7 +70,7 @@ def test_recorded_seeds_are_not_trained_again(tmp_path, monkeypatch):
 
 def test_other_settings_raise_before_any_training(tmp_path, monkeypatch):
     record_runs([trees((0,))], tmp_path)
-    monkeypatch.setattr(Sgd, "learn", None)
+    monkeypatch.setattr(Sgd, "learn", lambda: None)
     with pytest.raises(RecordError, match=r"seed 0: recorded with other settings .*: method.epochs was 2 and is 3;"):
         record_runs([streams(), trees((0, 1), epochs=3)], tmp_path)
     assert not read_records(tmp_path, "table1")

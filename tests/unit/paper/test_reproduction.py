@@ -10,7 +10,7 @@ from rich.console import Console
 from ebbing.cli._verdicts_table import print_verdicts
 from ebbing.paper import reproduction
 from ebbing.paper._output import Verdict, verdict_markdown
-from ebbing.paper.reproduction import Options, reproduce
+from ebbing.paper.reproduction import Options, ReproductionError, reproduce
 from ebbing.runs import Resources
 
 
@@ -58,12 +58,26 @@ def test_target_keeps_the_verdicts_of_the_others(targets, tmp_path):
     assert "run 2" in text
 
 
-def test_finished_target_is_recorded_before_the_next(targets, tmp_path, monkeypatch):
+def test_failed_target_does_not_stop_the_others(targets, tmp_path, monkeypatch):
     def broken(folder, progress, options):
         raise RuntimeError("something broke")
 
-    monkeypatch.setitem(reproduction.TARGETS, "second", broken)
-    with pytest.raises(RuntimeError, match="something broke"):
+    monkeypatch.setitem(reproduction.TARGETS, "first", broken)
+    with pytest.raises(ReproductionError, match="first failed: something broke") as caught:
+        reproduce([], tmp_path, silent)
+    assert caught.value.failures == {"first": "something broke"}
+    assert [verdict.claim for verdict in caught.value.verdicts] == ["claim of second"]
+    assert recorded(tmp_path) == [("second", "run 1")]
+    with pytest.raises(RuntimeError, match="something broke"):  # alone, it raises its own error
+        reproduce(["first"], tmp_path, silent)
+
+
+def test_finished_target_is_recorded_before_the_next(targets, tmp_path, monkeypatch):
+    def interrupted(folder, progress, options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setitem(reproduction.TARGETS, "second", interrupted)
+    with pytest.raises(KeyboardInterrupt):
         reproduce([], tmp_path, silent)
     assert recorded(tmp_path) == [("first", "run 1")]
 

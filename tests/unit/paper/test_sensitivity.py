@@ -116,7 +116,7 @@ def test_run_writes_files_and_resumes(tmp_path, monkeypatch):
     np.testing.assert_array_equal(stored, result.matrices["squared loss"][sequence])
     assert np.shape(stored) == (2, 5, 4)
 
-    monkeypatch.setattr(Sgd, "learn", None)  # nothing is left to learn
+    monkeypatch.setattr(Sgd, "learn", lambda: None)  # nothing is left to learn
     again = sensitivity.run(TINY, store)
     assert again.provenance["networks"] == {"trained": 0, "found": 4 * 2 * 19}
     for variant, matrices in result.matrices.items():

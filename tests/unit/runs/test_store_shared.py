@@ -1,5 +1,6 @@
 """The store: concurrent writers and readers, and folders that cannot be used."""
 
+import errno
 import multiprocessing
 import os
 import sys
@@ -10,6 +11,7 @@ import toy_store
 from toy_store import KEY, OTHER, WEIGHTS, files, ordinary_user, put
 
 from ebbing.runs import Store
+from ebbing.runs.store import StoreError
 
 locked, store = toy_store.locked, toy_store.store  # fixtures
 
@@ -93,9 +95,9 @@ def test_read_only_store_can_be_read_but_not_written(locked, key):
         entry = store.get(KEY)
         assert entry is not None
         assert store.weights(entry) == WEIGHTS
-        with pytest.raises(PermissionError) as caught:
+        with pytest.raises(StoreError, match="Permission denied; name a folder that can be written") as caught:
             put(store, key)
-    assert str(locked) in str(caught.value)
+    assert (caught.value.errno, str(locked) in str(caught.value)) == (errno.EACCES, True)
     assert files(locked) == before
 
 

@@ -220,7 +220,7 @@ def test_stored_results_are_found_only_by_the_same_data(tmp_path, monkeypatch):
         error_matrix(("a", "b", "a"), {path: row for (_, path), row in errors.items()}), matrix
     )
     assert matrix[1, 0] < matrix[0, 0]  # something was learned
-    monkeypatch.setattr(Sgd, "learn", None)
+    monkeypatch.setattr(Sgd, "learn", lambda: None)  # a TypeError if it is called
     assert execute(replace(TRAINING, tasks=own()), NODES, store) == (errors, fits)
     with pytest.raises(TypeError):
         execute(replace(TRAINING, tasks=own(changed("a", 0, one_off))), NODES, store)
