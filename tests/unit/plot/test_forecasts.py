@@ -24,14 +24,15 @@ def test_panels_show_the_numbers():
     found = forecast(4)
     plan = found.best_order()
     similarity, errors, orders = plot_forecast(found, plan).axes[:3]
-    assert np.array_equal(similarity.images[0].get_array(), found.similarity)
-    assert np.array_equal(errors.images[0].get_array(), found.errors())
+    assert np.array_equal(np.asarray(similarity.images[0].get_array()), found.similarity)
+    assert np.array_equal(np.asarray(errors.images[0].get_array()), found.errors())
     curve, *_ = orders.lines
     assert np.array_equal(curve.get_ydata(), np.sort(plan.values))
-    marks = {tuple(line.get_ydata()): line.get_xdata()[0] for line in orders.lines if line.get_marker() == "o"}
+    dots = [np.asarray(line.get_xydata())[0] for line in orders.lines if line.get_marker() == "o"]
+    marks = {float(y): float(x) for x, y in dots}
     lower = np.sum(plan.values < plan.given - 1e-12)
-    assert marks[(plan.given,)] == pytest.approx(100 * lower / 23)
-    assert marks[(plan.value,)] == 0
+    assert marks[plan.given] == pytest.approx(100 * lower / 23)
+    assert marks[plan.value] == 0
 
 
 def test_more_than_eight_tasks_are_drawn(tmp_path):
