@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import bench_curricula
+import bench_forecast
 import bench_linear
 import bench_methods
 import bench_networks
@@ -26,6 +27,7 @@ SUITES = {
     "curricula": ("Curricula: theory", bench_curricula),
     "steps": ("Curricula: simulation and replay", bench_steps),
     "order": ("Task orders", bench_order),
+    "forecast": ("Forecasts", bench_forecast),
     "networks": ("Networks", bench_networks),
     "methods": ("Protecting old tasks", bench_methods),
     "records": ("Records of runs", bench_records),

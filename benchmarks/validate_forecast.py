@@ -1,6 +1,7 @@
 """How well a forecast ranks orders: forecasts of MNIST task sets against training every order of them.
 
-python benchmarks/validate_forecast.py FOLDER    trains into FOLDER (continues there), writes forecast_validation.md
+python benchmarks/validate_forecast.py FOLDER [SETS]    trains into FOLDER (continues there) the first SETS of six sets,
+                                                         and writes forecast_validation.md
 
 A task is "is the digit in Y?", 200 training images; a set has four tasks, and all its 24 orders are trained with two
 seeds. The sets were fixed before any was trained: `task_sets`. The network is a perceptron with 100 hidden units.
@@ -91,16 +92,21 @@ def evaluate(names: tuple[str, ...], folder: Path) -> dict[str, dict[str, float]
 
 
 def table(found: dict[str, dict[str, dict[str, float]]]) -> str:
-    lines = [__doc__.split("\n\n")[2].strip().replace("\n", " "), "", "| set | forgetting, best | mean | worst |"]
+    lines = [
+        (__doc__ or "").split("\n\n")[2].strip().replace("\n", " "),
+        "",
+        "| set | forgetting, best | mean | worst |",
+    ]
     lines[-1] += " rank correlation between seeds |"
     lines.append("|---|---|---|---|---|")
     other = "training all orders with the other seed"
     for names, rows in found.items():
-        m = rows["measured"]
-        lines.append(
-            f"| {names} | {m['best']:.3f} | {m['mean']:.3f} | {m['worst']:.3f} | {rows[other]['rank_correlation']:.2f} |"
-        )
-    lines += ["", "| forecast, mean over sets | rank correlation | orders better | regret | predicted mean forgetting |"]
+        levels = " | ".join(f"{rows['measured'][key]:.3f}" for key in ("best", "mean", "worst"))
+        lines.append(f"| {names} | {levels} | {rows[other]['rank_correlation']:.2f} |")
+    lines += [
+        "",
+        "| forecast, mean over sets | rank correlation | orders better | regret | predicted mean forgetting |",
+    ]
     lines.append("|---|---|---|---|---|")
     for label in (*FORECASTS, other):
         scores = [np.mean([rows[label][score] for rows in found.values()]) for score in SCORES]
@@ -110,9 +116,9 @@ def table(found: dict[str, dict[str, dict[str, float]]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, number: int = SETS) -> None:
     found = {}
-    for names in task_sets():
+    for names in task_sets(number):
         found[", ".join(names)] = evaluate(names, folder)
         print(names, json.dumps(found[", ".join(names)]), flush=True)
     TABLE.write_text("# Forecasts against training\n\n" + table(found))
@@ -120,4 +126,4 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *map(int, sys.argv[2:]))

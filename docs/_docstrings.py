@@ -18,6 +18,7 @@ PACKAGES = (
     "ebbing.theory",
     "ebbing.simulation",
     "ebbing.order",
+    "ebbing.forecasting",
     "ebbing.metrics",
     "ebbing.io",
     "ebbing.learn",

@@ -121,7 +121,10 @@ def test_without_a_model_and_with_a_function_of_tasks(run):
         (["tasks", "--model", "mine:broken"], "the function failed: RuntimeError: no such wheel"),
         (["tasks", "--model", "mine:number"], "returns int: it must return a PyTorch network"),
         (["--tasks", "mine:number"], "returns int: it must return a dictionary"),
-        (["--tasks", "mine:tasks", "--model", "mine:build"], "Sequential fails on one example with inputs of shape (8,)"),
+        (
+            ["--tasks", "mine:tasks", "--model", "mine:build"],
+            "Sequential fails on one example with inputs of shape (8,)",
+        ),
         (["tasks", "--weights", "new.safetensors"], "--weights goes with --model"),
         (["tasks", "--model", "mine:build", "--weights", "no.safetensors"], "no.safetensors: no such file"),
         (["tasks", "--model", "mine:build", "--weights", "mine.py"], "mine.py: cannot be read as safetensors"),

@@ -42,8 +42,9 @@ def build(folder: Path) -> tuple[Path, Path]:
 
 
 def readme_example() -> str:
-    """The first Python example of the README."""
-    return re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[0]
+    """The first Python example of the README that needs no extra."""
+    examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
+    return next(example for example in examples if "torch" not in example)
 
 
 def check_version(*archives: Path) -> None:
@@ -75,7 +76,7 @@ def check_sdist(sdist: Path) -> None:
 
 
 def check_installation(wheel: Path, folder: Path) -> None:
-    """The command and the README's first example run where nothing but the wheel and its requirements is installed."""
+    """The command and the README's example run where nothing but the wheel and its requirements is installed."""
     venv.create(folder / "empty", with_pip=True)
     python = folder / "empty" / "bin" / "python"
     constraints = ROOT / "constraints.txt"

@@ -33,7 +33,9 @@ def forecast(
     weights: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The network's weights, a safetensors file.")
     ] = None,
-    label: Annotated[str, typer.Option(metavar="NAME", help="The column of labels in CSV and Parquet files.")] = "label",
+    label: Annotated[
+        str, typer.Option(metavar="NAME", help="The column of labels in CSV and Parquet files.")
+    ] = "label",
     order: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help="The order you have in mind: cats,dogs,cars [default: by name]."),
@@ -47,7 +49,9 @@ def forecast(
     train_size: Annotated[
         int | None, typer.Option(help="Training examples of each task [default: 200, fewer for many tasks].", **_SIZE)
     ] = None,
-    test_size: Annotated[int | None, typer.Option(help="Test examples of each task [default: as many].", **_SIZE)] = None,
+    test_size: Annotated[
+        int | None, typer.Option(help="Test examples of each task [default: as many].", **_SIZE)
+    ] = None,
     seconds: Annotated[
         float, typer.Option(metavar="NUMBER", help="Time to search the order of more than eight tasks.")
     ] = 60.0,
@@ -85,12 +89,11 @@ def forecast(
     data = read_task_files(folder, label) if folder is not None else tasks_by_name(str(tasks))
     data = reorder_tasks(data, order)
     network = "linear" if model is None else network_by_name(model, weights)
-    sizes = {"train_size": train_size, "test_size": test_size}
-    needed = forecast_memory(network, data, **sizes)
+    needed = forecast_memory(network, data, train_size=train_size, test_size=test_size)
     names = escape_control(", ".join(data))
     print(f"ebbing: {len(data)} tasks ({names}); about {needed / 1e6:,.0f} MB besides the data", file=sys.stderr)
     with progress_bar("kernel") as report:
-        found = ebbing.forecast(network, data, seed=seed, progress=report, **sizes)
+        found = ebbing.forecast(network, data, train_size=train_size, test_size=test_size, seed=seed, progress=report)
     with progress_bar("orders") as report:
         plan = found.best_order(minimized, seconds=seconds, seed=seed, progress=report)
     if plot is not None:

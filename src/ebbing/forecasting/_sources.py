@@ -21,7 +21,7 @@ MOST_ROWS = 8000
 MOST_EXAMPLES = 200
 """Training and test examples of each task, if sizes are not given."""
 
-_KERNELS_HELD = 5
+_KERNELS_HELD = 4
 """Matrices of the size of the kernel that a forecast holds at once, at most."""
 
 _KERNELS = {
@@ -113,12 +113,12 @@ def forecast_memory(
         memory: Bytes that stored gradients may take.
 
     Returns:
-        The stored gradients, and five matrices of the size of the kernel.
+        The stored gradients, and four matrices of the size of the kernel.
 
     Example:
         >>> tasks = {name: (np.ones((1000, 20)), np.ones(1000)) for name in ("cats", "dogs")}
         >>> forecast_memory("linear", tasks)  # 800 examples
-        25600000.0
+        20480000.0
     """
     examples = _read(tasks, train_size, test_size, 0)
     gradients = 0.0

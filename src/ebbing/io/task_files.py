@@ -30,7 +30,7 @@ _KEYS = ("inputs", "labels", "test_inputs", "test_labels")
 
 
 def read_task_files(folder: Path, label: str = "label") -> dict[str, dict[str, Part]]:
-    """Read the tasks of a folder, one file for each, and check that they fit together.
+    r"""Read the tasks of a folder, one file for each, and check that they fit together.
 
     Args:
         folder: The folder; files that are neither npz, CSV nor Parquet are left out, as are hidden ones.
@@ -47,7 +47,7 @@ def read_task_files(folder: Path, label: str = "label") -> dict[str, dict[str, P
     Example:
         >>> import tempfile
         >>> folder = Path(tempfile.mkdtemp())
-        >>> _ = (folder / "cats.csv").write_text("weight,height,label\\n4,25,1\\n30,60,0\\n")
+        >>> _ = (folder / "cats.csv").write_text("weight,height,label\n4,25,1\n30,60,0\n")
         >>> np.savez(folder / "dogs.npz", inputs=np.array([[3.0, 20.0], [40.0, 70.0]]), labels=np.array([0, 1]))
         >>> {name: data["train"][0].tolist() for name, data in read_task_files(folder).items()}
         {'cats': [[4.0, 25.0], [30.0, 60.0]], 'dogs': [[3.0, 20.0], [40.0, 70.0]]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,7 +135,7 @@ def picture_format(path: Path) -> str:
         "png", "svg" or "pdf".
 
     Raises:
-        ValueError: If the name has another ending.
+        ValueError: If the name has another ending, or matplotlib is missing.
 
     Example:
         >>> picture_format(Path("order.png"))
@@ -143,6 +144,8 @@ def picture_format(path: Path) -> str:
     suffix = path.suffix.lower().removeprefix(".")
     if suffix not in ("png", "svg", "pdf"):
         raise ValueError(f"{path}: a picture's name ends in .png, .svg or .pdf")
+    if find_spec("matplotlib") is None:
+        raise ValueError(f"{path}: pictures are drawn with matplotlib, which is missing: pip install 'ebbing[figures]'")
     return suffix
 
 

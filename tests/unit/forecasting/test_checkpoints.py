@@ -43,6 +43,15 @@ def test_full_checkpoints(files, monkeypatch):
     assert np.all(np.diagonal(found.similarity) == 1)
 
 
+def test_long_sums_in_single_precision_stay_exact(tmp_path):
+    start = torch.randn(2000, 1000, generator=torch.Generator().manual_seed(0))
+    save_file({"w": start}, tmp_path / "base")
+    for name, shift in (("a", 0.3), ("b", -1.7)):
+        save_file({"w": start + shift}, tmp_path / name)
+    found = read_task_vectors({name: tmp_path / name for name in "ab"}, tmp_path / "base")
+    assert np.allclose(found.gram / 2e6, np.outer([0.3, -1.7], [0.3, -1.7]), rtol=1e-5)
+
+
 def adapters(tmp_path, rank=2, alpha=None, seed=0):
     paths, products = {}, []
     for k, name in enumerate(("cats", "dogs")):

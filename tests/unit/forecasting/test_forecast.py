@@ -10,7 +10,7 @@ from torch import nn
 
 import ebbing
 from ebbing import metrics
-from ebbing.forecasting import Forecast, forecast
+from ebbing.forecasting import Forecast, forecast, forecast_memory
 
 
 def tasks(T=3, n=60, d=12, seed=0, kind="yes or no"):
@@ -207,3 +207,20 @@ def test_frame_and_figures():
     assert found.plot().get_ylabel() == "predicted error"
     assert found.plot_similarity().get_images()
     assert found.to_html().startswith("<div>")
+
+
+def test_a_network_that_does_not_fit_is_an_error_in_words():
+    with pytest.raises(ValueError, match=r"Sequential fails on one example with inputs of shape \(12,\).*RuntimeError"):
+        forecast(perceptron(d=13), tasks())
+    whole = {name: (np.round(x).astype(int), y) for name, (x, y) in tasks().items()}
+    with pytest.raises(ValueError, match=r"torch\.int64: .*whole numbers are not converted"):
+        forecast(perceptron(), whole)
+
+
+def test_memory_is_known_before():
+    data = tasks(n=80)  # 60 and 20 examples of each
+    kernels = 4 * 8 * 240**2
+    assert forecast_memory("linear", data) == kernels
+    gradients = forecast_memory(perceptron(), data) - kernels
+    assert gradients == 240 * 4 * ((12 + 32) + (32 + 1))  # inputs and output gradients of two linear layers
+    assert forecast_memory(perceptron(), data, train_size=30, test_size=10) < gradients + kernels / 2

@@ -1,0 +1,148 @@
+"""Forecasts: tangent kernel against explicit Jacobians, a forecast against training, checkpoints larger than memory.
+
+Run alone: python benchmarks/bench_forecast.py (some 6 minutes, 6 GB of disk); with `tiny`, on a small scale that only
+shows that it works.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import save_file
+
+import ebbing
+from ebbing.forecasting import read_task_vectors, tangent_kernel, tangent_kernel_reference
+from ebbing.learn import DigitTasks, FiveLayers, Occurrence, Sgd
+from ebbing.learn.training._machine import single_thread
+from harness import Row, at_least, at_most, markdown, seconds
+
+TASKS = ("0-1-2", "2-3-4-5", "1-7", "0-3-5-8-9")
+"""Yes-or-no tasks of the comparison with training; which ones does not matter for its time."""
+
+CHECKPOINTS = 10
+
+PEAK = """
+import sys, threading, time
+from pathlib import Path
+from ebbing.forecasting import read_task_vectors
+
+def memory(field):  # bytes
+    return 1024 * int(Path("/proc/self/status").read_text().partition(field + ":")[2].split()[0])
+
+def watch():
+    while True:
+        seen.append(memory("RssAnon"))
+        time.sleep(0.002)
+
+folder, seen = Path(sys.argv[1]), []
+files = sorted(folder.glob("task*.safetensors"))
+threading.Thread(target=watch, daemon=True).start()
+read_task_vectors({file.stem: file for file in files}, base=folder / "base.safetensors")
+print(max(seen), memory("VmHWM"))
+"""
+"""A program that prints its peak memory: its own, and with pages of mapped files, which the system may drop."""
+
+
+@dataclass(frozen=True)
+class Scale:
+    """How much is computed."""
+
+    images: int = 2000
+    task_images: int = 200
+    epochs: int = 200
+    checkpoint_megabytes: int = 500
+
+
+TINY = Scale(images=64, task_images=20, epochs=5, checkpoint_megabytes=50)
+
+
+def kernel_against_jacobians(scale: Scale) -> list[Row]:
+    images = DigitTasks(train_images=scale.images, test_images=1).load(Occurrence("0-1-2", 0), seed=0).train_inputs
+    network = FiveLayers().build_reference(0)
+    ours, plain = tangent_kernel(network, images), tangent_kernel_reference(network, images)
+    apart = float(np.abs(ours - plain).max() / np.abs(plain).max())
+    assert apart < 1e-5, f"the kernel and that of explicit Jacobians differ by {apart:.1e} of the largest entry"
+    ratio = seconds(lambda: tangent_kernel_reference(network, images), repeat=2) / seconds(
+        lambda: tangent_kernel(network, images), repeat=3
+    )
+    what = f"tangent kernel of {scale.images:,} images, five-layer network, against explicit Jacobians"
+    return [
+        at_least(f"{what} (they differ by {apart:.0e} of the largest entry)", ratio, 10),
+    ]
+
+
+def forecast_against_training(scale: Scale, folder: Path) -> list[Row]:
+    size = scale.task_images
+    found = {name: DigitTasks(size, size).load(Occurrence(name, 0), seed=0) for name in TASKS}
+    tasks = {
+        name: {"train": (data.train_inputs, data.train_labels), "test": (data.test_inputs, data.test_labels)}
+        for name, data in found.items()
+    }
+    network = FiveLayers().build(0)
+    with single_thread():
+        method = Sgd(epochs=scale.epochs)
+        training = seconds(lambda: ebbing.measure(network, tasks, method=method, store=folder / "runs"), repeat=1)
+        measured = ebbing.measure(network, tasks, method=method, store=folder / "runs")
+
+        def forecast_all() -> None:
+            forecast = ebbing.forecast(network, tasks, train_size=size, test_size=size)
+            for order in measured.orders:
+                forecast.errors(order)
+
+        ratio = training / seconds(forecast_all, repeat=3)
+        scores = measured.compare(ebbing.forecast(network, tasks, train_size=size, test_size=size))
+    what = f"forecast of all 24 orders, 4 tasks of {size} images, against training them, {scale.epochs} epochs a task"
+    return [
+        at_least(f"{what}, one thread", ratio, 50),
+        Row("rank correlation of that forecast with this one training", f"{scores['rank_correlation']:.2f}", "-", True),
+    ]
+
+
+def checkpoints(scale: Scale, folder: Path) -> list[Row]:
+    rows = scale.checkpoint_megabytes * 250_000 // (16 * 1024)
+    generator = torch.Generator().manual_seed(0)
+    base = {f"layer{k}": torch.randn(rows, 1024, generator=generator) for k in range(16)}
+    save_file(base, folder / "base.safetensors")
+    signs = torch.randn(CHECKPOINTS, 16, generator=generator)  # what a task adds to each layer, times one direction
+    for task in range(CHECKPOINTS):
+        weights = {name: values + signs[task, k] for k, (name, values) in enumerate(base.items())}
+        save_file(weights, folder / f"task{task}.safetensors")
+    files = {f"task{k}": folder / f"task{k}.safetensors" for k in range(CHECKPOINTS)}
+    vectors = (signs.double() @ signs.double().T).numpy() * rows * 1024
+    gram = read_task_vectors(files, base=folder / "base.safetensors").gram
+    apart = float(np.abs(gram - vectors).max() / np.abs(vectors).max())
+    assert apart < 1e-5, f"inner products of checkpoints are wrong by {apart:.1e}"
+
+    def read() -> None:
+        for file in (folder / "base.safetensors", *files.values()):
+            with file.open("rb") as stream:
+                while stream.read(1 << 24):
+                    pass
+
+    ratio = seconds(lambda: read_task_vectors(files, base=folder / "base.safetensors"), repeat=2) / seconds(read, 2)
+    done = subprocess.run([sys.executable, "-c", PEAK, str(folder)], capture_output=True, text=True, check=True)
+    own, mapped = (float(number) for number in done.stdout.split())
+    what = f"{CHECKPOINTS} checkpoints of {scale.checkpoint_megabytes} MB"
+    return [
+        at_most(f"{what}: peak memory of the process", own / 1e9, 1.5, " GB"),
+        Row("the same with pages of the files, which the system may drop", f"{mapped / 1e9:.2g} GB", "-", True),
+        at_most(f"{what}: time, of reading the files (from the cache of the system)", ratio, 2, "x"),
+    ]
+
+
+def run(scale: Scale | None = None) -> list[Row]:
+    scale = scale or Scale()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        kernel = kernel_against_jacobians(scale)
+        return [*kernel, *forecast_against_training(scale, folder), *checkpoints(scale, folder)]
+
+
+if __name__ == "__main__":
+    print(markdown(run(TINY if sys.argv[1:] == ["tiny"] else None)))
