@@ -116,7 +116,7 @@ def test_rounded_cosines_and_inner_products_are_taken(decimals):
 def test_a_tolerance_may_be_in_single_precision():
     """Found by fuzzing: the comparison with it overflowed."""
     with pytest.raises(ValueError, match="no vectors have these inner products"):
-        Problem.from_gram(1e100 * np.array([[1, 2], [2, 1]]), tolerance=np.float32(1.5), **SIZES)
+        Problem.from_gram(1e100 * np.array([[1, 2], [2, 1]]), tolerance=np.float32(1.5), **SIZES)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
