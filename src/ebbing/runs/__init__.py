@@ -9,7 +9,7 @@ from ebbing.runs._pools import LOCAL, Resources
 from ebbing.runs.execution import Execution, execute
 from ebbing.runs.inventory import Inventory, RunGroup, take_inventory
 from ebbing.runs.measurement import Measurement, measure
-from ebbing.runs.store import Entry, Store
+from ebbing.runs.store import Entry, Store, StoreError
 from ebbing.runs.streams import StreamRun, train_streams
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "Resources",
     "RunGroup",
     "Store",
+    "StoreError",
     "StreamRun",
     "execute",
     "measure",
