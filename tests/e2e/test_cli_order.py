@@ -94,7 +94,7 @@ def test_problem_file_mix_and_front(tmp_path):
         ("0,\n1,0\n", "finite"),
         ("a,a\n0.0,1.5\n1.5,0.0\n", "names must differ"),
         ("0,1\n1,2\n", "distance 0 from itself"),
-        ("0,-1\n-1,0\n", "must not be negative"),
+        ("0,-1\n-1,0\n", "line 1, cell 2: distances[0, 1] = -1 is negative"),
         ("0,1.5,2\n1.5,0,1\n", "2 rows and 3 columns"),
         ("", "bytes"),
     ],

@@ -98,6 +98,6 @@ def test_damaged_files_are_named_in_one_line_each(store, run):
     assert sum(group["entries"] for group in json.loads(done.stdout)["groups"]) == len(NODES) - 1
     lines = sorted(done.stderr.splitlines())
     assert len(lines) == 2
-    assert all(line.startswith("ebbing: warning: results/runs/") for line in lines)
+    assert all(line.startswith("ebbing: results/runs/") for line in lines)
     for path in (damaged, weights):
         assert sum(f"{path.name} is damaged" in line for line in lines) == 1

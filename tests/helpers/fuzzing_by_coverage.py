@@ -10,17 +10,18 @@ import contextlib
 import sys
 import tempfile
 import warnings
+from importlib import import_module
 from pathlib import Path
-
-import atheris  # type: ignore
-
-with atheris.instrument_imports(include=["ebbing.io", "ebbing._gram", "ebbing._euclidean", "tomllib", "csv", "json"]):  # type: ignore
-    from ebbing.io import read_matrix, read_problem
-    from ebbing.io.problems import read_matrix_problem
 
 
 def main() -> None:
     """Fuzz the format named first."""
+    atheris = import_module("atheris")
+    with atheris.instrument_imports(
+        include=["ebbing.io", "ebbing._gram", "ebbing._euclidean", "tomllib", "csv", "json"]
+    ):
+        from ebbing.io import read_matrix, read_problem
+        from ebbing.io.problems import read_matrix_problem
     kind = sys.argv.pop(1)
     file = Path(tempfile.mkdtemp(), f"input.{kind}")
     warnings.filterwarnings("ignore", message="no vectors have exactly")

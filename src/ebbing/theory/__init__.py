@@ -1,5 +1,6 @@
 """Expected errors of learning linear tasks one after another, exactly. NumPy only: no randomness, no files."""
 
+from ebbing.theory._rates import InfiniteExpectationError, UnknownExpectationError
 from ebbing.theory._terms import CurriculumTerms, Terms
 from ebbing.theory.closed_form import (
     coefficients,
@@ -26,9 +27,11 @@ __all__ = [
     "Expectation",
     "ExpectationGrid",
     "ForwardTransfer",
+    "InfiniteExpectationError",
     "NegativeForgetting",
     "OverfittingVerdict",
     "Terms",
+    "UnknownExpectationError",
     "benign_overfitting",
     "coefficients",
     "descent_floor",

@@ -36,9 +36,13 @@ from ebbing.problem import Problem
 class InfiniteExpectationError(ValueError):
     """The expected error is infinite."""
 
+    __module__ = "ebbing.theory"  # where users find it
+
 
 class UnknownExpectationError(ValueError):
     """The expected error is finite, but no exact formula is known, or not to enough digits."""
+
+    __module__ = "ebbing.theory"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import pytest
 import toy_store
 from toy_store import KEY, OTHER, WEIGHTS, files, json_file, put
 
-from ebbing.runs import Store
+from ebbing.runs import Store, StoreError
 
 store = toy_store.store  # a fixture
 
@@ -119,7 +119,7 @@ def test_write_raises_if_its_file_always_vanishes(store, monkeypatch):
         calls.append(store.clean())
 
     monkeypatch.setattr(os, "fsync", cleaning)
-    with pytest.raises(FileNotFoundError, match=KEY):
+    with pytest.raises(StoreError, match="cannot write results into .*: No such file"):
         put(store)
     assert len(calls) == 5
     assert files(store.folder) == {}

@@ -158,7 +158,7 @@ def test_unknown_tasks_raise(name, task):
 
 
 @pytest.mark.parametrize("name", STREAMS)
-@pytest.mark.parametrize("seed", [-1, 1.0, True, "1", None])
+@pytest.mark.parametrize("seed", [-1, 1.5, True, "1", None])
 def test_seeds_that_are_no_integers_raise(name, seed):
     with pytest.raises(ValueError, match=r"seed=.*: give a whole number >= 0"):
         SMALL[name].load(Occurrence("0", 0), seed)
