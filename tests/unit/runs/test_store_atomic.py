@@ -119,7 +119,7 @@ def test_write_raises_if_its_file_always_vanishes(store, monkeypatch):
         calls.append(store.clean())
 
     monkeypatch.setattr(os, "fsync", cleaning)
-    with pytest.raises(StoreError, match="cannot write results into .*: No such file"):
+    with pytest.raises(StoreError, match=r"cannot write results into .*: No such file"):
         put(store)
     assert len(calls) == 5
     assert files(store.folder) == {}
