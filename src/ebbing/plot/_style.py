@@ -96,10 +96,22 @@ def save_figure(figure: Figure, folder: Path, name: str) -> None:
         folder: The folder of both files.
         name: Their name without an ending.
     """
+    for kind in ("png", "svg"):
+        write_figure(figure, folder / f"{name}.{kind}", kind)
+
+
+def write_figure(figure: Figure, path: Path, kind: str) -> None:
+    """Write a figure to a file; the same figure always gives the same bytes.
+
+    Args:
+        figure: The figure.
+        path: The file.
+        kind: The format: "png", "svg" or "pdf".
+    """
     import matplotlib as mpl
 
-    for kind in ("png", "svg"):
-        content = io.BytesIO()
-        with mpl.rc_context({"svg.hashsalt": "ebbing"}):  # otherwise names within the file are random
-            figure.savefig(content, format=kind, dpi=200, metadata={"Date": None} if kind == "svg" else None)
-        write_atomic(folder / f"{name}.{kind}", content.getvalue())
+    dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+    content = io.BytesIO()
+    with mpl.rc_context({"svg.hashsalt": "ebbing"}):  # otherwise names within the file are random
+        figure.savefig(content, format=kind, dpi=200, metadata=dates.get(kind))
+    write_atomic(path, content.getvalue())

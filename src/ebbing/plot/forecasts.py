@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ebbing._files import write_atomic
 from ebbing._tables import format_number
 from ebbing._validate import Array
 from ebbing.plot._axes import add_legend, plain_label, use_axes
-from ebbing.plot._style import BLUE, GRAY, GREEN, STYLE, VERMILION
+from ebbing.plot._style import BLUE, GRAY, GREEN, STYLE, VERMILION, write_figure
 from ebbing.plot.order import picture_format
 
 if TYPE_CHECKING:
@@ -124,9 +122,7 @@ def save_forecast(forecast: Forecast, plan: ForecastPlan, path: Path) -> None:
         plan: The order that it advises.
         path: The file; the ending of its name gives the format.
     """
-    buffer = io.BytesIO()
-    plot_forecast(forecast, plan).savefig(buffer, format=picture_format(path), dpi=200)
-    write_atomic(path, buffer.getvalue())
+    write_figure(plot_forecast(forecast, plan), path, picture_format(path))
 
 
 def plot_replay(replay: ReplayForecast, *, ax: Axes | None = None) -> Axes:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import io
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ebbing._files import write_atomic
 from ebbing._tables import format_number
 from ebbing.order._tables import describe_objective
 from ebbing.plot._axes import plain_label, use_axes
-from ebbing.plot._style import BLUE, GRAY, GREEN, ORANGE, VERMILION
+from ebbing.plot._style import BLUE, GRAY, GREEN, ORANGE, VERMILION, write_figure
 from ebbing.plot.samples import draw_histogram
 from ebbing.problem import Problem
 from ebbing.theory import expect
@@ -156,9 +154,7 @@ def save(plan: Plan, path: Path) -> None:
         plan: The order.
         path: The file; the ending of its name gives the format.
     """
-    buffer = io.BytesIO()
-    plot_order_comparison(plan).savefig(buffer, format=picture_format(path), dpi=200)
-    write_atomic(path, buffer.getvalue())
+    write_figure(plot_order_comparison(plan), path, picture_format(path))
 
 
 _DISTANCE = r"distance $\Vert w^*_i - w^*_j\Vert$"

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ebbing._files import write_atomic
 from ebbing._tables import format_number
 from ebbing.plot._axes import LINE_COLORS, add_legend, plain_label, use_axes
-from ebbing.plot._style import BLACK, BLUE, STYLE, VERMILION
+from ebbing.plot._style import BLACK, BLUE, STYLE, VERMILION, write_figure
 from ebbing.plot.order import picture_format
 
 if TYPE_CHECKING:
@@ -61,9 +59,7 @@ def save(curve: ReplayCurve, path: Path) -> None:
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(5.4, 3.4), layout="constrained")
         plot_replay_curve(curve, ax=figure.subplots())
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=picture_format(path), dpi=200)
-    write_atomic(path, buffer.getvalue())
+        write_figure(figure, path, picture_format(path))
 
 
 def plot_replay_plan(plan: ReplayPlan, *, ax: Axes | None = None) -> Axes:
