@@ -1,4 +1,4 @@
-"""Progress on standard error: a bar on a terminal, if work takes more than a second; elsewhere a line now and then."""
+"""Progress on standard error: a bar on a terminal, if work takes more than a second; elsewhere nothing."""
 
 from __future__ import annotations
 
@@ -14,9 +14,6 @@ from ebbing._tables import escape_control
 
 _DELAY = 1.0
 """Seconds of work before anything is shown."""
-
-_LINE_SECONDS = 30.0
-"""Seconds between two lines where there is no terminal, as in a log file."""
 
 
 @contextmanager
@@ -36,16 +33,12 @@ def progress_bar(description: str) -> Iterator[Callable[..., None]]:
     """
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
     with _delayed_bar(*columns, TimeElapsedColumn(), TimeRemainingColumn()) as (bar, show):
-        task, shown_at = bar.add_task(description, total=1.0), time.monotonic()
+        task = bar.add_task(description, total=1.0)
 
         def report(fraction: float, words: str = "") -> None:
-            nonlocal shown_at
             line = f"{description}: {escape_control(words)}" if words else description
             bar.update(task, completed=fraction, description=line)
             show()
-            if not bar.console.is_terminal and time.monotonic() - shown_at >= _LINE_SECONDS:
-                shown_at = time.monotonic()
-                print(f"ebbing: {line} ({fraction:.0%})", file=sys.stderr, flush=True)
 
         yield report
 
