@@ -303,11 +303,11 @@ class OnePassSgd:
         object.__setattr__(self, "rate", _positive("rate", self.rate))
 
 
-Learner = MinimumNorm | Ridge | GradientSteps | GradientFlow | Averaged | OnePassSgd
+LinearLearner = MinimumNorm | Ridge | GradientSteps | GradientFlow | Averaged | OnePassSgd
 """How a step learns its samples."""
 
 
-def check_learner(learner: object) -> Learner:
+def check_learner(learner: object) -> LinearLearner:
     """Return a learner, if it is one.
 
     Args:
@@ -323,7 +323,7 @@ def check_learner(learner: object) -> Learner:
         >>> check_learner(Ridge(0.5))
         Ridge(penalty=0.5)
     """
-    if not isinstance(learner, Learner):
+    if not isinstance(learner, LinearLearner):
         raise ValueError(
             f"learner={learner!r}: give MinimumNorm(), Ridge(penalty), GradientSteps(rate, steps), GradientFlow(time), "
             "Averaged(weight) or OnePassSgd(rate)"

@@ -77,7 +77,8 @@ def test_single_precision_is_taken():
 def test_numbers_of_few_significant_digits_are_taken(digits):
     W = points(0) * np.logspace(-1, 3, 9)[:, None]
     D = np.array([[float(f"{d:.{digits}g}") for d in row] for row in distances_between(W)])
-    make(Problem.from_distances, D)
+    problem, _ = make(Problem.from_distances, D)
+    assert np.allclose(np.sqrt(problem.gaps), D, rtol=20 * 10.0**-digits, atol=20 * 10.0**-digits * D.max())
 
 
 def test_one_minus_cosine_is_no_distance():

@@ -10,7 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from ebbing.curriculum import Curriculum
-    from ebbing.learners import Learner
+    from ebbing.learners import LinearLearner
     from ebbing.order.objective import Objective
     from ebbing.problem import Problem
 
@@ -79,7 +79,7 @@ def parse_objective(text: str) -> Objective:
 _LEARNERS = "minimum-norm, ridge:0.5, gradient-steps:0.01,20, gradient-flow:0.1, averaged:0.5 or one-pass-sgd:0.001"
 
 
-def parse_learner(text: str | None) -> Learner:
+def parse_learner(text: str | None) -> LinearLearner:
     """How each step learns its samples: a name, and its numbers after a colon.
 
     >>> parse_learner("ridge:0.5"), parse_learner("gradient-steps:0.01,20"), parse_learner(None)

@@ -6,15 +6,16 @@ With weights f and g the value of an order is f F_T + g G_T, forgetting and gene
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import permutations
 
 import numpy as np
 
-from ebbing._validate import Array, check_number
+from ebbing._validate import Array
 from ebbing.forecasting.recursion import KernelModel
+from ebbing.order.objective import Objective, objective_weights
 
 ALL_ORDERS_UP_TO = 8
 """Tasks up to which every order is computed."""
@@ -30,9 +31,6 @@ _KICKS = 4
 Progress = Callable[[float], None]
 Value = Callable[[np.ndarray], Array]
 """The value of each of several orders (orders, T), to be made small."""
-
-Objective = str | float | Mapping[str, float]
-"""'forgetting', 'generalization', the weight of forgetting from 0 to 1, or weights of both."""
 
 
 @dataclass(frozen=True)
@@ -50,19 +48,7 @@ class Weights:
     @classmethod
     def of(cls, objective: Objective, T: int) -> Weights:
         """Return the weights of an objective as users give it."""
-        known = ("forgetting", "generalization")
-        if isinstance(objective, int | float) and not isinstance(objective, bool) and 0 <= objective <= 1:
-            objective = {"forgetting": float(objective), "generalization": 1.0 - float(objective)}
-        weights = {objective: 1.0} if isinstance(objective, str) else objective
-        weights = dict(weights) if isinstance(weights, Mapping) else {}
-        if not weights or set(weights) - set(known):
-            raise ValueError(
-                f"objective={objective!r}: give 'forgetting', 'generalization', the weight of forgetting from 0 to 1, "
-                "or weights of both such as {'forgetting': 0.7, 'generalization': 0.3}"
-            )
-        f, g = (check_number(name, weights.get(name, 0.0)) for name in known)
-        if f == g == 0:
-            raise ValueError(f"objective={objective!r}: one of the weights must be positive")
+        f, g = objective_weights(objective)
         if T < 2:
             raise ValueError("an order needs at least two tasks, not 1")
         return cls(f, g)

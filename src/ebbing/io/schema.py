@@ -23,7 +23,7 @@ from ebbing.theory import expect, expectation_if_finite, forward_transfer
 if TYPE_CHECKING:
     from ebbing.data import CachedFile
     from ebbing.learn.experiment import Experiment
-    from ebbing.learners import Learner
+    from ebbing.learners import LinearLearner
     from ebbing.metrics import MetricSummary
     from ebbing.order import Front, ReplayCurve, ReplayOrder, ReplayPlan, Stakes
     from ebbing.problem import Problem
@@ -86,7 +86,7 @@ def problem_json(problem: Problem) -> dict[str, Any]:
     return {"T": problem.T} | {name: getattr(problem, name) for name in names}
 
 
-def curriculum_json(curriculum: Curriculum, learner: Learner) -> dict[str, Any]:
+def curriculum_json(curriculum: Curriculum, learner: LinearLearner) -> dict[str, Any]:
     """Return what is learned at each step, and how.
 
     Args:

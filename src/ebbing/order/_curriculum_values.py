@@ -6,14 +6,14 @@ import numpy as np
 import numpy.typing as npt
 
 from ebbing._validate import Array
-from ebbing.learners import Learner
+from ebbing.learners import LinearLearner
 from ebbing.problem import Problem
 from ebbing.theory._step_rates import StepRates
 
 Counts = npt.NDArray[np.int64]
 
 
-def curriculum_values(problem: Problem, samples: Counts, learner: Learner) -> tuple[Array, Array]:
+def curriculum_values(problem: Problem, samples: Counts, learner: LinearLearner) -> tuple[Array, Array]:
     """Return E F and E G of curricula with fresh samples, as `expect` has them, many at once.
 
     Args:
@@ -66,7 +66,7 @@ def propagate_many(problem: Problem, samples: Counts, rates: StepRates) -> tuple
     return np.where(broken & old.any(), np.inf, F), np.where(broken, np.inf, G)
 
 
-def _rates(N: Counts, p: int, learner: Learner) -> StepRates:
+def _rates(N: Counts, p: int, learner: LinearLearner) -> StepRates:
     """Return the rates of steps of N samples, each different N computed once."""
     different, place = np.unique(N, return_inverse=True)
     found = StepRates.of(different, p, learner)

@@ -28,6 +28,40 @@ Objective = str | float | Mapping[str, float]
 """'forgetting', 'generalization', or weights: {'forgetting': 0.7, 'generalization': 0.3}."""
 
 
+def objective_weights(objective: Objective) -> tuple[float, float]:
+    """Return the weights of forgetting and of the generalization error in an objective as users give it.
+
+    Args:
+        objective: "forgetting", "generalization", the weight of forgetting from 0 to 1, or weights of both.
+
+    Returns:
+        Both weights, not negative and not both zero.
+
+    Raises:
+        ValueError: If the objective is something else.
+
+    Example:
+        >>> objective_weights(0.75)
+        (0.75, 0.25)
+    """
+    known = ("forgetting", "generalization")
+    if isinstance(objective, np.number):
+        objective = float(objective)
+    if isinstance(objective, int | float) and not isinstance(objective, bool) and 0 <= objective <= 1:
+        objective = {"forgetting": float(objective), "generalization": 1.0 - float(objective)}
+    weights = {objective: 1.0} if isinstance(objective, str) else objective
+    weights = dict(weights) if isinstance(weights, Mapping) else {}
+    if not weights or set(weights) - set(known):
+        raise ValueError(
+            f"objective={objective!r}: give 'forgetting', 'generalization', the weight of forgetting from 0 to 1, "
+            "or weights of both such as {'forgetting': 0.7, 'generalization': 0.3}"
+        )
+    f, g = (check_number(name, weights.get(name, 0.0)) for name in known)
+    if f == g == 0:
+        raise ValueError(f"objective={objective!r}: one of the weights must be positive")
+    return f, g
+
+
 @dataclass(frozen=True)
 class Criterion:
     """The validated objective of a search: V(pi) = f E F_T + g E G_T.
@@ -36,7 +70,7 @@ class Criterion:
         problem: The tasks.
         forgetting: f, the weight of forgetting.
         generalization: g, the weight of the generalization error.
-        objective: The objective as the user gave it.
+        objective: The objective as the user gave it; both weights if the user gave one.
     """
 
     problem: Problem
@@ -65,25 +99,12 @@ class Criterion:
             1.0
         """
         check_problem(problem)
-        known = ("forgetting", "generalization")
-        if isinstance(objective, np.number):
-            objective = float(objective)
-        if isinstance(objective, int | float) and not isinstance(objective, bool) and 0 <= objective <= 1:
-            objective = {"forgetting": float(objective), "generalization": 1.0 - float(objective)}
-        weights = {objective: 1.0} if isinstance(objective, str) else objective
-        weights = dict(weights) if isinstance(weights, Mapping) else {}
-        if not weights or set(weights) - set(known):
-            raise ValueError(
-                f"objective={objective!r}: give 'forgetting', 'generalization', the weight of forgetting from 0 to 1, "
-                "or weights of both such as {'forgetting': 0.7, 'generalization': 0.3}"
-            )
-        f, g = (check_number(name, weights.get(name, 0.0)) for name in known)
-        if f == g == 0:
-            raise ValueError(f"objective={objective!r}: one of the weights must be positive")
+        f, g = objective_weights(objective)
         if f:
             check_two_tasks(problem)
         finite_rates(problem)
-        return cls(problem, f, g, objective)
+        named = objective if isinstance(objective, str | Mapping) else {"forgetting": f, "generalization": g}
+        return cls(problem, f, g, named)
 
     def value(self, order: npt.ArrayLike) -> float:
         """Compute V(order) = f E F_T + g E G_T to the last digit as `expect` does, without keeping every error.

@@ -20,7 +20,7 @@ import numpy as np
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array, check_count
 from ebbing.curriculum import Curriculum
-from ebbing.learners import Averaged, Learner, MinimumNorm, check_learner
+from ebbing.learners import Averaged, LinearLearner, MinimumNorm, check_learner
 from ebbing.order._curriculum_values import Counts, curriculum_values
 from ebbing.order._replay_search import least_generalization, local_search
 from ebbing.order._tables import describe_objective
@@ -65,7 +65,7 @@ class ReplayPlan(Tabular):
     even: float
     joint: float
     objective: Objective
-    learner: Learner
+    learner: LinearLearner
 
     @property
     def curriculum(self) -> Curriculum:
@@ -158,7 +158,7 @@ def best_replay(
     budget: int,
     objective: Objective = "generalization",
     *,
-    learner: Learner = MinimumNorm(),  # noqa: B008  (frozen)
+    learner: LinearLearner = MinimumNorm(),  # noqa: B008  (frozen)
     seed: int = 0,
 ) -> ReplayPlan:
     """Find how many fresh samples of which old task to mix into which step.
@@ -212,7 +212,7 @@ def best_replay(
     )
 
 
-def values_of_joint(problem: Problem, samples: Counts, criterion: Criterion, learner: Learner) -> float:
+def values_of_joint(problem: Problem, samples: Counts, criterion: Criterion, learner: LinearLearner) -> float:
     """Return the generalization error of learning all tasks in one step.
 
     Args:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array, check_counts
-from ebbing.learners import Learner, MinimumNorm, check_learner
+from ebbing.learners import LinearLearner, MinimumNorm, check_learner
 from ebbing.order._curriculum_values import Counts, curriculum_values
 from ebbing.order.replay import check_replay_tasks
 from ebbing.problem import Problem, check_problem
@@ -37,7 +37,7 @@ class ReplayCurve(Tabular):
     """
 
     problem: Problem
-    learner: Learner
+    learner: LinearLearner
     memory: Counts
     forgetting: Array
     generalization: Array
@@ -112,7 +112,7 @@ def replay_curve(
     problem: Problem,
     memory: npt.ArrayLike | None = None,
     *,
-    learner: Learner = MinimumNorm(),  # noqa: B008  (frozen)
+    learner: LinearLearner = MinimumNorm(),  # noqa: B008  (frozen)
 ) -> ReplayCurve:
     """Compute expected forgetting and generalization error against how much of every old task is replayed.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ebbing._tables import Table, Tabular, format_number
 from ebbing._validate import Array, check_count
-from ebbing.learners import Learner, MinimumNorm, check_learner
+from ebbing.learners import LinearLearner, MinimumNorm, check_learner
 from ebbing.order._curriculum_values import Counts, curriculum_values
 from ebbing.order._tables import describe_objective, join_names
 from ebbing.order.objective import Criterion, Objective
@@ -68,7 +68,7 @@ def best_order_with_replay(
     memory: int,
     objective: Objective = "forgetting",
     *,
-    learner: Learner = MinimumNorm(),  # noqa: B008  (frozen)
+    learner: LinearLearner = MinimumNorm(),  # noqa: B008  (frozen)
 ) -> ReplayOrder:
     """Find the best order of at most 8 tasks when every old task is replayed at each step, by trying all.
 
@@ -100,7 +100,7 @@ def best_order_with_replay(
     return ReplayOrder(problem, order, float(values[best]), float(values.max()), values, criterion.objective)
 
 
-def _order_values(criterion: Criterion, orders: Counts, memory: int, learner: Learner) -> Array:
+def _order_values(criterion: Criterion, orders: Counts, memory: int, learner: LinearLearner) -> Array:
     """Return the objective of replaying in each order (orders,)."""
     problem, T = criterion.problem, criterion.problem.T
     places = np.argsort(orders, axis=1)  # (orders, T): when each task is learned

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ebbing.curriculum import Curriculum, check_curriculum
-from ebbing.learners import Averaged, GradientFlow, Learner, MinimumNorm, Ridge
+from ebbing.learners import Averaged, GradientFlow, LinearLearner, MinimumNorm, Ridge
 from ebbing.order._curriculum_values import propagate_many
 from ebbing.order.objective import Criterion, Objective
 from ebbing.problem import Problem, check_problem
@@ -27,7 +27,7 @@ class Tuning:
         to_the_end: The objective of learning every step to the end; inf where its expectation is.
     """
 
-    learners: tuple[Learner, ...]
+    learners: tuple[LinearLearner, ...]
     value: float
     to_the_end: float
 
@@ -115,7 +115,7 @@ def _tune(
     problem: Problem,
     curriculum: Curriculum | None,
     objective: Objective,
-    learner: Callable[[float], Learner],
+    learner: Callable[[float], LinearLearner],
     interval: tuple[float, float],
     per_step: bool,
 ) -> Tuning:

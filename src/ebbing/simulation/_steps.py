@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ebbing import metrics
 from ebbing._validate import Array
 from ebbing.curriculum import Curriculum, check_curriculum
-from ebbing.learners import Learner, check_learner
+from ebbing.learners import LinearLearner, check_learner
 from ebbing.problem import Problem, check_problem
 from ebbing.theory._step_checks import check_rates_converge, check_single_tasks
 
@@ -51,12 +51,12 @@ class Schedule:
 
     problem: Problem
     curriculum: Curriculum | None
-    learner: Learner
+    learner: LinearLearner
     steps: tuple[Step, ...]
     stored: bool
 
     @classmethod
-    def of(cls, problem: Problem, curriculum: Curriculum | None, learner: Learner) -> Schedule:
+    def of(cls, problem: Problem, curriculum: Curriculum | None, learner: LinearLearner) -> Schedule:
         """Return the steps of a curriculum, one task after another if it is None.
 
         Args:

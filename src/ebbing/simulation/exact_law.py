@@ -27,7 +27,7 @@ import numpy as np
 from ebbing._limits import check_memory
 from ebbing._validate import Array, check_count, check_seed
 from ebbing.curriculum import Curriculum
-from ebbing.learners import Averaged, Learner, MinimumNorm, OnePassSgd
+from ebbing.learners import Averaged, LinearLearner, MinimumNorm, OnePassSgd
 from ebbing.problem import Problem
 from ebbing.simulation._filters import FilteredTask, OnePass
 from ebbing.simulation._minimum_norm import Mixture, SingleTask, StepLaw
@@ -49,7 +49,7 @@ def simulate(
     seed: int = 0,
     *,
     curriculum: Curriculum | None = None,
-    learner: Learner = MinimumNorm(),  # noqa: B008  (frozen)
+    learner: LinearLearner = MinimumNorm(),  # noqa: B008  (frozen)
     progress: Progress | None = None,
 ) -> Simulation:
     """Sample the error matrix of learning tasks with its exact law.
@@ -99,7 +99,7 @@ def simulate_metrics(
     seed: int = 0,
     *,
     curriculum: Curriculum | None = None,
-    learner: Learner = MinimumNorm(),  # noqa: B008  (frozen)
+    learner: LinearLearner = MinimumNorm(),  # noqa: B008  (frozen)
     progress: Progress | None = None,
 ) -> SimulatedMetrics:
     """Sample as `simulate` does, and keep only F and G of every run: ten million runs fit into 200 MB.
@@ -183,7 +183,7 @@ def step_laws(schedule: Schedule, alpha: Array) -> list[StepLaw] | None:
     return None if None in laws else [law for law in laws if law is not None]
 
 
-def _step_law(step: Step, learner: Learner, p: int, targets: Array, sigma: Array) -> StepLaw | None:
+def _step_law(step: Step, learner: LinearLearner, p: int, targets: Array, sigma: Array) -> StepLaw | None:
     to_the_end = isinstance(learner, MinimumNorm | Averaged)
     if len(step.tasks) > 1:
         return Mixture(step, p, targets, sigma) if to_the_end else None

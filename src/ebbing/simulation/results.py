@@ -12,7 +12,7 @@ import numpy as np
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.curriculum import Curriculum
-from ebbing.learners import Learner, MinimumNorm
+from ebbing.learners import LinearLearner, MinimumNorm
 from ebbing.problem import Problem
 from ebbing.simulation import _steps
 from ebbing.simulation.estimate import MeanEstimate
@@ -41,7 +41,7 @@ class Simulation(Tabular):
     problem: Problem
     errors: Array
     curriculum: Curriculum | None = None
-    learner: Learner = MinimumNorm()  # noqa: RUF009  (frozen)
+    learner: LinearLearner = MinimumNorm()  # noqa: RUF009  (frozen)
 
     @property
     def forgetting(self) -> Array:
@@ -108,7 +108,7 @@ class SimulatedMetrics(Tabular):
     generalization: Array
     mean_errors: Array
     curriculum: Curriculum | None = None
-    learner: Learner = MinimumNorm()  # noqa: RUF009  (frozen)
+    learner: LinearLearner = MinimumNorm()  # noqa: RUF009  (frozen)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the metrics as a pandas DataFrame.

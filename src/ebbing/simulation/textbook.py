@@ -6,7 +6,7 @@ import numpy as np
 
 from ebbing._validate import Array, check_count, check_seed
 from ebbing.curriculum import Curriculum
-from ebbing.learners import Averaged, Learner, MinimumNorm, OnePassSgd
+from ebbing.learners import Averaged, LinearLearner, MinimumNorm, OnePassSgd
 from ebbing.problem import Problem, check_problem
 from ebbing.simulation._span import NUMBERS_AT_ONCE, ground_truths
 from ebbing.simulation._steps import Schedule, Step, offsets
@@ -22,7 +22,7 @@ def simulate_textbook(
     seed: int = 0,
     *,
     curriculum: Curriculum | None = None,
-    learner: Learner = MinimumNorm(),  # noqa: B008  (frozen)
+    learner: LinearLearner = MinimumNorm(),  # noqa: B008  (frozen)
 ) -> Simulation:
     """Draw every feature and label and solve every step: the plain reference of `simulate`.
 
@@ -92,7 +92,7 @@ def _parts(step: Step, X: Array, y: Array) -> Memory:
     return {t: (X[:, part], y[:, part]) for t, part in zip(step.tasks, rows, strict=True)}
 
 
-def learn_step(w: Array, X: Array, y: Array, learner: Learner) -> Array:
+def learn_step(w: Array, X: Array, y: Array, learner: LinearLearner) -> Array:
     """Return the model after a step.
 
     Spectral filters are applied by eigendecomposition: with X'X = Q diag(s) Q', w + Q diag(f(s)/s) Q' X'(y - Xw).

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from ebbing._tables import format_number
 from ebbing._validate import Array
 from ebbing.curriculum import Curriculum
-from ebbing.learners import Learner, MinimumNorm
+from ebbing.learners import LinearLearner, MinimumNorm
 from ebbing.problem import Problem
 from ebbing.theory._rates import Rates
 
@@ -51,7 +51,7 @@ def describe_model(n: npt.ArrayLike, p: npt.ArrayLike) -> str:
     return f"Model: linear, isotropic Gaussian features, {learned}."
 
 
-def describe_curriculum(problem: Problem, curriculum: Curriculum, learner: Learner) -> str:
+def describe_curriculum(problem: Problem, curriculum: Curriculum, learner: LinearLearner) -> str:
     """Return the numbers of a curriculum and its model, in two lines.
 
     >>> from ebbing.learners import Ridge

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from ebbing.learners import Averaged, GradientSteps, Learner, MinimumNorm, OnePassSgd
+from ebbing.learners import Averaged, GradientSteps, LinearLearner, MinimumNorm, OnePassSgd
 from ebbing.problem import Problem
 from ebbing.theory._rates import InfiniteExpectationError, UnknownExpectationError
 
 
-def check_rates_converge(samples: npt.NDArray[np.int64], p: int, learner: Learner) -> None:
+def check_rates_converge(samples: npt.NDArray[np.int64], p: int, learner: LinearLearner) -> None:
     """Raise where gradient steps diverge: N samples in each step (S,), p parameters."""
     if isinstance(learner, OnePassSgd) and learner.rate >= (largest := 2 / (p + 2)):
         raise ValueError(
@@ -28,7 +28,7 @@ def check_rates_converge(samples: npt.NDArray[np.int64], p: int, learner: Learne
             )
 
 
-def check_single_tasks(samples: npt.NDArray[np.int64], learner: Learner) -> None:
+def check_single_tasks(samples: npt.NDArray[np.int64], learner: LinearLearner) -> None:
     """Raise where one-pass SGD learns several tasks in a step: samples n_sj (S, T)."""
     mixed = np.flatnonzero(np.count_nonzero(samples, axis=1) > 1)
     if isinstance(learner, OnePassSgd) and len(mixed):
@@ -39,7 +39,7 @@ def check_single_tasks(samples: npt.NDArray[np.int64], learner: Learner) -> None
 
 
 def check_stored(
-    problem: Problem, samples: npt.NDArray[np.int64], replayed: npt.NDArray[np.int64], learner: Learner
+    problem: Problem, samples: npt.NDArray[np.int64], replayed: npt.NDArray[np.int64], learner: LinearLearner
 ) -> None:
     """Raise where stored samples are replayed that the step before has not fitted, or not to the end.
 
@@ -74,7 +74,7 @@ def check_finite(
     samples: npt.NDArray[np.int64],
     dispersion: npt.NDArray[np.float64],
     variance: npt.NDArray[np.float64],
-    learner: Learner,
+    learner: LinearLearner,
 ) -> None:
     """Raise where a step learned to the end has an infinite expected error.
 

@@ -34,7 +34,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebbing._validate import Array
-from ebbing.learners import Averaged, GradientFlow, GradientSteps, Learner, MinimumNorm, OnePassSgd, Ridge
+from ebbing.learners import Averaged, GradientFlow, GradientSteps, LinearLearner, MinimumNorm, OnePassSgd, Ridge
 from ebbing.theory._rates import UnknownExpectationError
 from ebbing.theory._wishart import Functions, expected_traces
 
@@ -58,7 +58,7 @@ class StepRates:
     noise: Array
 
     @classmethod
-    def of(cls, samples: npt.NDArray[np.int64], p: int, learner: Learner) -> StepRates:
+    def of(cls, samples: npt.NDArray[np.int64], p: int, learner: LinearLearner) -> StepRates:
         """Return the rates of steps with N samples in all (S,), p parameters and a learner."""
         if isinstance(learner, MinimumNorm):
             return _to_the_end(samples, p)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ebbing._validate import Array
 from ebbing.curriculum import Curriculum, first_steps_of
-from ebbing.learners import Learner, MinimumNorm
+from ebbing.learners import LinearLearner, MinimumNorm
 from ebbing.problem import Problem
 from ebbing.theory._step_checks import check_finite, check_rates_converge, check_single_tasks, check_stored
 from ebbing.theory._step_rates import StepRates
@@ -102,7 +102,9 @@ class LinearSteps:
         return errors, np.concatenate([np.zeros((1, 4, T)), np.cumsum(changes, axis=0)])
 
 
-def expected_errors(problem: Problem, curriculum: Curriculum, learner: Learner) -> tuple[Array, Array, CurriculumTerms]:
+def expected_errors(
+    problem: Problem, curriculum: Curriculum, learner: LinearLearner
+) -> tuple[Array, Array, CurriculumTerms]:
     """Return the expected errors after each step, the forgetting (both (S+1, T)) and the terms."""
     samples = curriculum.samples(problem)
     first = first_steps_of(samples)

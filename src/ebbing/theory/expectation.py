@@ -19,7 +19,7 @@ from ebbing._limits import TASKS_WITH_DEVIATIONS
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.curriculum import Curriculum, check_curriculum
-from ebbing.learners import Averaged, Learner, MinimumNorm, Ridge, check_learner
+from ebbing.learners import Averaged, LinearLearner, MinimumNorm, Ridge, check_learner
 from ebbing.problem import Problem, check_problem
 from ebbing.theory._description import describe, describe_curriculum, describe_model, learning_notes
 from ebbing.theory._rates import (
@@ -58,7 +58,7 @@ class Expectation(Tabular):
     errors: Array
     forgetting_matrix: Array
     terms: Terms
-    learner: Learner = field(default_factory=MinimumNorm)
+    learner: LinearLearner = field(default_factory=MinimumNorm)
     _curriculum: Curriculum | None = None
 
     @property
@@ -254,7 +254,9 @@ class Expectation(Tabular):
         )
 
 
-def expect(problem: Problem, curriculum: Curriculum | None = None, *, learner: Learner = _TO_THE_END) -> Expectation:
+def expect(
+    problem: Problem, curriculum: Curriculum | None = None, *, learner: LinearLearner = _TO_THE_END
+) -> Expectation:
     """Compute the expected error matrix, forgetting and generalization error of any problem.
 
     Without a curriculum these are Theorems 1 and 2, and their mixtures where some tasks have n < p and others n >= p.
@@ -308,7 +310,7 @@ def _expect_sequence(problem: Problem) -> Expectation:
 
 
 def expectation_if_finite(
-    problem: Problem, curriculum: Curriculum | None = None, *, learner: Learner = _TO_THE_END
+    problem: Problem, curriculum: Curriculum | None = None, *, learner: LinearLearner = _TO_THE_END
 ) -> Expectation | None:
     """Return what `expect` returns, or None where the expectation is infinite or not known.
 
