@@ -7,40 +7,14 @@ from typing import Annotated
 
 import typer
 
-from ebbing.cli.options import (
-    AsJson,
-    Cosines,
-    Distances,
-    Gram,
-    LearnerName,
-    Norms,
-    Parameters,
-    ProblemFile,
-    Samples,
-    Sigma,
-    Tasks,
-    Tolerance,
-    Unmodeled,
-    Vectors,
-    load_problem,
-)
+from ebbing.cli.options import AsJson, LearnerName, ProblemOptions, with_problem
 from ebbing.cli.parsing import check_output_file, parse_learner, parse_objective, parse_whole
 
 
+@with_problem
 def replay(
-    file: ProblemFile = None,
+    given: ProblemOptions,
     *,
-    tasks: Tasks = None,
-    gram: Gram = None,
-    vectors: Vectors = None,
-    distances: Distances = None,
-    cosines: Cosines = None,
-    norms: Norms = None,
-    tolerance: Tolerance = None,
-    n: Samples = None,
-    p: Parameters = None,
-    sigma: Sigma = None,
-    unmodeled: Unmodeled = None,
     budget: Annotated[
         int | None,
         typer.Option(
@@ -69,21 +43,7 @@ def replay(
     from ebbing.plot.order import picture_format
     from ebbing.plot.replay import save
 
-    problem = load_problem(
-        "replay",
-        file,
-        tasks=tasks,
-        gram=gram,
-        vectors=vectors,
-        distances=distances,
-        cosines=cosines,
-        norms=norms,
-        tolerance=tolerance,
-        n=n,
-        p=p,
-        sigma=sigma,
-        unmodeled=unmodeled,
-    )
+    problem = given.load()
     if plot is not None:
         picture_format(plot)
         check_output_file("--plot", plot)

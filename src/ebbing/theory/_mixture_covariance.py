@@ -85,7 +85,7 @@ class _Step:
         along = (length + lengths - mean) / 2  # E <x, g_i>
         cov_along = (between - C_s[:, None] - C_s[None, :] + C) / 4  # Cov(<x, g_i>, <x, g_j>)
         total = np.zeros_like(C)
-        if N < p:
+        if p > N:
             spread = 2 * (N / p) * ((p - N) / p) / (p + 2)
             transverse = (N / p) * ((p - N) / (p - 1)) / (p + 2)
             u = b * length + mean - lengths

@@ -70,7 +70,7 @@ def test_single_tasks_are_a_special_case():
         e, samples = expect(problem, plan), plan.samples(problem)
         errors, F, G = mixture_deviations(problem, samples, first_steps_of(samples), e.errors, MinimumNorm())
         assert errors == pytest.approx(e.errors_std, rel=1e-9, abs=1e-12)
-        assert [F, G] == pytest.approx([e.forgetting_std, e.generalization_std], rel=1e-9, abs=1e-12)
+        assert pytest.approx([e.forgetting_std, e.generalization_std], rel=1e-9, abs=1e-12) == [F, G]
 
 
 @pytest.mark.parametrize("p", [12, 60, 10**6, 10**12])
