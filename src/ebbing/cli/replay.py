@@ -27,6 +27,9 @@ def replay(
         str, typer.Option(metavar="NAME", help="What to minimize: forgetting, generalization, or a weight from 0 to 1.")
     ] = "generalization",
     learner: LearnerName = None,
+    seconds: Annotated[
+        float, typer.Option(metavar="NUMBER", help="Time for the search; Ctrl-C ends it with the best plan.")
+    ] = 3.0,
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Save forgetting and error against the replay ratio: .png, .svg or .pdf."),
@@ -50,7 +53,7 @@ def replay(
     how = parse_learner(learner)
     most = max(1, int(problem.n.sum()) // 5) if budget is None else budget
     curve = replay_curve(problem, learner=how)
-    plan = best_replay(problem, most, parse_objective(objective), learner=how)
+    plan = best_replay(problem, most, parse_objective(objective), learner=how, seconds=seconds)
     if plot is not None:
         save(curve, plot)
     if as_json:
