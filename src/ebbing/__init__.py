@@ -32,6 +32,7 @@ relatives):
 `simulate` samples the error matrix with its exact law; `ebbing.theory` has the formulas behind `expect`.
 """
 
+from ebbing import _startup as _startup  # isort: skip  (before all that takes time)
 from importlib import import_module
 from typing import TYPE_CHECKING
 

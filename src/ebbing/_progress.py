@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -69,13 +68,13 @@ def status_line(description: str) -> Iterator[Callable[[str], None]]:
 
 @contextmanager
 def resumable() -> Iterator[None]:
-    """Say on Ctrl-C that finished work is stored and that the same command continues it.
+    """Add to Ctrl-C the words that finished work is stored and that the same command continues it.
 
     Yields:
         Nothing.
 
     Raises:
-        KeyboardInterrupt: Again, after the message.
+        KeyboardInterrupt: Again, with the words.
 
     Example:
         >>> with resumable():
@@ -84,10 +83,7 @@ def resumable() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        print(
-            "ebbing: interrupted; finished work is stored, and the same command continues from there", file=sys.stderr
-        )
-        raise
+        raise KeyboardInterrupt("finished work is stored, and the same command continues from there") from None
 
 
 @contextmanager

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from command_line import FLAGS, PROBLEM, SIZES, parse
 
-from ebbing import Problem, expect
+from ebbing import Problem, Ridge, expect, simulate
 from ebbing.theory import forward_transfer
 
 answer, run = command_line.answer, command_line.run  # fixtures
@@ -128,3 +128,18 @@ def test_standard_deviations_of_many_tasks_only_if_asked_for(answer):
     flags = ("expect", "--tasks", "identical:501", "-n", "50", "-p", "100")
     assert "computed on demand" in " ".join(answer(*flags).split())
     assert "standard deviation of one run" in answer(*flags, "--std")
+
+
+def test_unknown_deviations_come_from_runs_and_say_so(answer):
+    options = ("expect", "--tasks", "orthogonal:3", "-n", "20", "-p", "60", "--sigma", "0.3", "--learner", "ridge:5")
+    text = " ".join(answer(*options).split())
+    assert (
+        "Standard deviation of one run, from 1,000 simulated runs (no exact formula is known): forgetting 0.1" in text
+    )
+    found = parse(answer(*options, "--json"))
+    assert found["generalization"]["std"] is None
+    problem = Problem.orthogonal(T=3, n=20, p=60, sigma=0.3)
+    other = simulate(problem, runs=4000, seed=5, learner=Ridge(5)).generalization.std()
+    assert found["simulated_std"]["generalization"] == pytest.approx(other, rel=0.12)
+    assert found["simulated_std"]["runs"] == 1000
+    assert "simulated" not in answer(*options[:-2], "--replay", "5")  # exact

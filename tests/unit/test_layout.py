@@ -15,6 +15,7 @@ PACKAGE = Path(ebbing.__file__).parent
 # From the ground up. A package stands for all its modules that are not named themselves; within one entry modules may
 # import each other as long as there is no cycle. A new module is added here, after what it imports.
 ORDER = (
+    "_startup",
     "_limits",
     "_validate",
     "_versions",
@@ -35,8 +36,10 @@ ORDER = (
     "theory._description",
     "theory._terms",
     "theory._wishart",
-    "theory._step_covariance",
     "theory._step_rates",
+    "theory._mixture_moments",
+    "theory._mixture_covariance",
+    "theory._step_covariance",
     "theory._step_checks",
     "theory._steps",
     "theory.expectation",

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import errno
+import functools
 import os
 import sys
 import warnings
-from typing import Annotated
+from collections.abc import Callable
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from ebbing import __version__
+from ebbing._startup import restore_interrupts
 from ebbing._tables import escape_control
 from ebbing.cli import explore, forecast, linear, networks, paper
 from ebbing.cli.replay import replay
+
+_INTERRUPTED = 130
+"""The status of a command that Ctrl-C ended, as of a shell."""
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -29,6 +35,22 @@ app = typer.Typer(
     Example: ebbing order --tasks categories:AABB -n 50 -p 100""",
 )
 
+
+class _InterruptedError(Exception):
+    """Ctrl-C in a command; typer would end without a word."""
+
+
+def _saying_so(command: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(command)
+    def run(*arguments: Any, **options: Any) -> None:
+        try:
+            command(*arguments, **options)
+        except KeyboardInterrupt as error:
+            raise _InterruptedError(str(error)) from None
+
+    return run
+
+
 for command in (
     forecast.forecast,
     linear.expect,
@@ -42,7 +64,7 @@ for command in (
     networks.data,
     paper.reproduce,
 ):
-    app.command()(command)
+    app.command()(_saying_so(command))
 
 
 @app.callback(invoke_without_command=True)
@@ -55,11 +77,15 @@ def _version(version: Annotated[bool, typer.Option("--version", help="Print the 
 def main() -> None:
     """Run the command; bad input ends with one line on standard error and status 2, never with a traceback."""
     warnings.showwarning = _show_warning
+    restore_interrupts()
     try:
-        sys.exit(app(prog_name="ebbing", standalone_mode=False) or 0)
-    except typer.Abort:
-        print("Aborted!", file=sys.stderr)
-        sys.exit(1)
+        status = app(prog_name="ebbing", standalone_mode=False) or 0
+        if status == _INTERRUPTED:  # while options were read
+            _fail("interrupted", _INTERRUPTED)
+        sys.exit(status)
+    except (_InterruptedError, KeyboardInterrupt, typer.Abort) as error:
+        more = f"; {error}" if str(error) else ""
+        _fail(f"interrupted{more}", _INTERRUPTED)
     except ValueError as error:
         _fail(str(error), status=2)
     except MemoryError:
@@ -73,6 +99,8 @@ def main() -> None:
         reason = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
         _fail(reason, status=1 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else 2)
     except Exception as error:  # wrong usage; its class has another module in each version of typer
+        if _was_interrupted(error):
+            _fail("interrupted", _INTERRUPTED)
         if not hasattr(error, "format_message"):
             raise
         message = error.format_message()  # type: ignore[attr-defined]
@@ -83,11 +111,18 @@ def main() -> None:
         _fail(f"{message.rstrip('.')}; see {command} --help", status=2)
 
 
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether Ctrl-C is behind an error: packages that are being imported turn it into others."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
 def _show_warning(message: Warning | str, *_: object) -> None:
     """Print a warning as one line, without the place in the code that gave it."""
     print(f"ebbing: {escape_control(str(message))}", file=sys.stderr)
 
 
-def _fail(message: str, status: int) -> None:
+def _fail(message: str, status: int) -> NoReturn:
     print(f"ebbing: {escape_control(message)}", file=sys.stderr)
     sys.exit(status)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
@@ -13,7 +14,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from ebbing._tables import WIDTH, Tabular, escape_control
+from ebbing import _startup
+from ebbing._tables import WIDTH, Tabular, escape_control, format_number
+from ebbing.simulation._deviations import SimulatedDeviations
 
 
 def console() -> Console:
@@ -24,6 +27,14 @@ def console() -> Console:
 def print_result(result: Tabular) -> None:
     """Print the tables of a result, wrapped for the terminal."""
     print(result.summary(width=min(WIDTH, console().width)))
+
+
+def describe_simulated(found: SimulatedDeviations) -> str:
+    """A sentence on standard deviations that a simulation has and theory has not."""
+    parts = [("forgetting", found.forgetting), ("generalization error", found.generalization)]
+    numbers = ", ".join(f"{name} {format_number(std, '.3g')}" for name, std in parts if std is not None)
+    text = f"Standard deviation of one run, from {found.runs:,} simulated runs (no exact formula is known): {numbers}."
+    return textwrap.fill(text, min(WIDTH, console().width))
 
 
 def safe_text(text: str, style: str = "") -> Text:
@@ -51,7 +62,7 @@ def ended_by_interrupts() -> Iterator[None]:
     if handler is not signal.default_int_handler:
         yield
         return
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, _startup.end_at_once)
     try:
         yield
     finally:

@@ -7,43 +7,14 @@ from typing import Annotated
 
 import typer
 
-from ebbing.cli.options import (
-    AsJson,
-    Cosines,
-    Distances,
-    Gram,
-    LearnerName,
-    Norms,
-    Parameters,
-    ProblemFile,
-    Replay,
-    Samples,
-    Seed,
-    Sigma,
-    Tasks,
-    Tolerance,
-    Unmodeled,
-    Vectors,
-    load_curriculum,
-    load_problem,
-)
+from ebbing.cli.options import AsJson, LearnerName, ProblemOptions, Replay, Seed, with_problem
 from ebbing.cli.parsing import check_output_file, parse_learner, parse_objective, parse_whole
 
 
+@with_problem
 def expect(
-    file: ProblemFile = None,
+    given: ProblemOptions,
     *,
-    tasks: Tasks = None,
-    gram: Gram = None,
-    vectors: Vectors = None,
-    distances: Distances = None,
-    cosines: Cosines = None,
-    norms: Norms = None,
-    tolerance: Tolerance = None,
-    n: Samples = None,
-    p: Parameters = None,
-    sigma: Sigma = None,
-    unmodeled: Unmodeled = None,
     replay: Replay = None,
     learner: LearnerName = None,
     std: Annotated[
@@ -57,49 +28,32 @@ def expect(
     """
     import ebbing
     from ebbing._progress import progress_bar
-    from ebbing.cli._console import print_result
+    from ebbing.cli._console import describe_simulated, print_result
     from ebbing.io.schema import expectation_json, to_json
+    from ebbing.simulation._deviations import simulate_deviations
 
-    problem = load_problem(
-        "expect",
-        file,
-        tasks=tasks,
-        gram=gram,
-        vectors=vectors,
-        distances=distances,
-        cosines=cosines,
-        norms=norms,
-        tolerance=tolerance,
-        n=n,
-        p=p,
-        sigma=sigma,
-        unmodeled=unmodeled,
-    )
-    plan, how = load_curriculum(file, replay, problem), parse_learner(learner)
+    problem = given.load()
+    plan, how = given.load_curriculum(replay, problem), parse_learner(learner)
     expectation = ebbing.expect(problem, plan, learner=how)
     if std or expectation.has_std:
         with progress_bar("standard deviations") as report:
             expectation.compute_std(report)
+    simulated = None
+    if expectation.has_std:
+        with progress_bar("simulating standard deviations") as report:
+            simulated = simulate_deviations(expectation, progress=report)
     if as_json:
-        print(to_json("expect", expectation_json(expectation)))
-    else:
-        print_result(expectation)
+        print(to_json("expect", expectation_json(expectation, simulated)))
+        return
+    print_result(expectation)
+    if simulated is not None:
+        print(describe_simulated(simulated))
 
 
+@with_problem
 def simulate(
-    file: ProblemFile = None,
+    given: ProblemOptions,
     *,
-    tasks: Tasks = None,
-    gram: Gram = None,
-    vectors: Vectors = None,
-    distances: Distances = None,
-    cosines: Cosines = None,
-    norms: Norms = None,
-    tolerance: Tolerance = None,
-    n: Samples = None,
-    p: Parameters = None,
-    sigma: Sigma = None,
-    unmodeled: Unmodeled = None,
     runs: Annotated[int, typer.Option(parser=parse_whole, metavar="INTEGER", help="Number of independent runs.")] = 300,
     seed: Seed = 0,
     replay: Replay = None,
@@ -115,22 +69,8 @@ def simulate(
     from ebbing.cli._console import print_result
     from ebbing.io.schema import simulation_json, to_json
 
-    problem = load_problem(
-        "simulate",
-        file,
-        tasks=tasks,
-        gram=gram,
-        vectors=vectors,
-        distances=distances,
-        cosines=cosines,
-        norms=norms,
-        tolerance=tolerance,
-        n=n,
-        p=p,
-        sigma=sigma,
-        unmodeled=unmodeled,
-    )
-    plan, how = load_curriculum(file, replay, problem), parse_learner(learner)
+    problem = given.load()
+    plan, how = given.load_curriculum(replay, problem), parse_learner(learner)
     with progress_bar("simulating") as report:
         simulation = ebbing.simulate_metrics(problem, runs, seed, curriculum=plan, learner=how, progress=report)
     if as_json:
@@ -139,20 +79,10 @@ def simulate(
         print_result(simulation)
 
 
+@with_problem
 def order(
-    file: ProblemFile = None,
+    given: ProblemOptions,
     *,
-    tasks: Tasks = None,
-    gram: Gram = None,
-    vectors: Vectors = None,
-    distances: Distances = None,
-    cosines: Cosines = None,
-    norms: Norms = None,
-    tolerance: Tolerance = None,
-    n: Samples = None,
-    p: Parameters = None,
-    sigma: Sigma = None,
-    unmodeled: Unmodeled = None,
     objective: Annotated[
         str,
         typer.Option(
@@ -206,21 +136,7 @@ def order(
             raise ValueError(
                 "--front shows all balances of forgetting and generalization: leave out --plot and --objective"
             )
-        problem = load_problem(
-            "order",
-            file,
-            tasks=tasks,
-            gram=gram,
-            vectors=vectors,
-            distances=distances,
-            cosines=cosines,
-            norms=norms,
-            tolerance=tolerance,
-            n=n,
-            p=p,
-            sigma=sigma,
-            unmodeled=unmodeled,
-        )
+        problem = given.load()
         if all_orders:
             best = best_order_with_replay(problem, replay or 0, minimized, learner=parse_learner(learner))
             print(to_json("replay-order", replay_order_json(best)) if as_json else best.summary())

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -80,53 +84,86 @@ LearnerName = Annotated[
 ]
 
 
-def load_curriculum(file: Path | None, replay: str | None, problem: Problem) -> Curriculum | None:
-    """The curriculum given by --replay, or else by the steps of the TOML file; None for one task after another."""
-    from ebbing.cli.parsing import parse_replay
-    from ebbing.io.curricula import read_curriculum
+@dataclass(frozen=True)
+class ProblemOptions:
+    """What a user gave to describe the tasks; `with_problem` adds these options to a command."""
 
-    if replay is not None:
-        return parse_replay(replay, problem)
-    return None if file is None else read_curriculum(file)
+    command: str
+    file: ProblemFile = None
+    tasks: Tasks = None
+    gram: Gram = None
+    vectors: Vectors = None
+    distances: Distances = None
+    cosines: Cosines = None
+    norms: Norms = None
+    tolerance: Tolerance = None
+    n: Samples = None
+    p: Parameters = None
+    sigma: Sigma = None
+    unmodeled: Unmodeled = None
+
+    def load(self) -> Problem:
+        """The problem of a TOML file, with some of its numbers replaced by options, or the problem given by options."""
+        from ebbing.io.matrices import FORMATS
+        from ebbing.io.problems import parse_problem, read_matrix_problem, read_problem
+
+        file, matrices = self.file, ("gram", "vectors", "distances", "cosines")
+        given = {form: path for form in matrices if (path := getattr(self, form)) is not None}
+        if (file is not None) + (self.tasks is not None) + len(given) != 1:
+            raise ValueError(
+                "give the tasks once: by a TOML file, or by one of --tasks, --gram, --vectors, --distances, --cosines "
+                "with -n and -p; for example: --tasks orthogonal:8 -n 50 -p 100"
+            )
+        if file is not None and file.is_file() and file.suffix.lower() in FORMATS:
+            raise ValueError(_matrix_for_problem(self.command, file, self.n, self.p))
+        numbers = ("norms", "tolerance", "n", "p", "sigma", "unmodeled")
+        values: dict[str, Any] = {
+            name: parse_numbers(name, text) for name in numbers if (text := getattr(self, name)) is not None
+        }
+        if file is not None:
+            if extra := [name for name in ("norms", "tolerance") if name in values]:
+                raise ValueError(f"--{extra[0]} goes with a matrix file: in {file}, write {extra[0]} = ... instead")
+            problem = read_problem(file)
+            return problem.replace(**values) if values else problem
+        for name in ("n", "p"):
+            if name not in values:
+                raise ValueError(f"-{name} is missing: without a TOML file, give samples -n and parameters -p")
+        if self.tasks is not None:
+            return parse_problem(parse_tasks(self.tasks) | values)
+        [(form, path)] = given.items()
+        return read_matrix_problem(path, form, **values)  # type: ignore[arg-type]  (one of the four)
+
+    def load_curriculum(self, replay: str | None, problem: Problem) -> Curriculum | None:
+        """The curriculum given by --replay, or else by the steps of the TOML file; None for one task after another."""
+        from ebbing.cli.parsing import parse_replay
+        from ebbing.io.curricula import read_curriculum
+
+        if replay is not None:
+            return parse_replay(replay, problem)
+        return None if self.file is None else read_curriculum(self.file)
 
 
-def load_problem(
-    command: str,
-    file: Path | None,
-    *,
-    tasks: str | None,
-    gram: Path | None,
-    vectors: Path | None,
-    distances: Path | None,
-    cosines: Path | None,
-    **numbers: str | None,
-) -> Problem:
-    """The problem of a TOML file, with some of its numbers replaced by options, or the problem given by options."""
-    from ebbing.io.matrices import FORMATS
-    from ebbing.io.problems import parse_problem, read_matrix_problem, read_problem
+def with_problem(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of `ProblemOptions`, before its own; it takes them as its first argument."""
+    hints = get_type_hints(command, include_extras=True)
+    shared = {
+        name: hint for name, hint in get_type_hints(ProblemOptions, include_extras=True).items() if name != "command"
+    }
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
+        for name, hint in shared.items()
+    ]
+    own = list(inspect.signature(command).parameters.values())[1:]
+    parameters += [parameter.replace(annotation=hints[parameter.name]) for parameter in own]
 
-    matrices = {"gram": gram, "vectors": vectors, "distances": distances, "cosines": cosines}
-    given = {name: path for name, path in matrices.items() if path is not None}
-    if (file is not None) + (tasks is not None) + len(given) != 1:
-        raise ValueError(
-            "give the tasks once: by a TOML file, or by one of --tasks, --gram, --vectors, --distances, --cosines with "
-            "-n and -p; for example: --tasks orthogonal:8 -n 50 -p 100"
-        )
-    if file is not None and file.is_file() and file.suffix.lower() in FORMATS:
-        raise ValueError(_matrix_for_problem(command, file, numbers["n"], numbers["p"]))
-    values: dict[str, Any] = {name: parse_numbers(name, text) for name, text in numbers.items() if text is not None}
-    if file is not None:
-        if extra := [name for name in ("norms", "tolerance") if name in values]:
-            raise ValueError(f"--{extra[0]} goes with a matrix file: in {file}, write {extra[0]} = ... instead")
-        problem = read_problem(file)
-        return problem.replace(**values) if values else problem
-    for name in ("n", "p"):
-        if name not in values:
-            raise ValueError(f"-{name} is missing: without a TOML file, give samples -n and parameters -p")
-    if tasks is not None:
-        return parse_problem(parse_tasks(tasks) | values)
-    [(form, path)] = given.items()
-    return read_matrix_problem(path, form, **values)  # type: ignore[arg-type]  (one of the four)
+    @functools.wraps(command)
+    def run(**values: Any) -> None:
+        given = ProblemOptions(command.__name__, **{name: values.pop(name) for name in shared})
+        command(given, **values)
+
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  (what typer reads)
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
 
 
 def _matrix_for_problem(command: str, file: Path, n: str | None, p: str | None) -> str:

@@ -7,40 +7,14 @@ from typing import Annotated
 
 import typer
 
-from ebbing.cli.options import (
-    AsJson,
-    Cosines,
-    Distances,
-    Gram,
-    LearnerName,
-    Norms,
-    Parameters,
-    ProblemFile,
-    Samples,
-    Sigma,
-    Tasks,
-    Tolerance,
-    Unmodeled,
-    Vectors,
-    load_problem,
-)
+from ebbing.cli.options import AsJson, LearnerName, ProblemOptions, with_problem
 from ebbing.cli.parsing import check_output_file, parse_learner, parse_objective, parse_whole
 
 
+@with_problem
 def replay(
-    file: ProblemFile = None,
+    given: ProblemOptions,
     *,
-    tasks: Tasks = None,
-    gram: Gram = None,
-    vectors: Vectors = None,
-    distances: Distances = None,
-    cosines: Cosines = None,
-    norms: Norms = None,
-    tolerance: Tolerance = None,
-    n: Samples = None,
-    p: Parameters = None,
-    sigma: Sigma = None,
-    unmodeled: Unmodeled = None,
     budget: Annotated[
         int | None,
         typer.Option(
@@ -53,6 +27,9 @@ def replay(
         str, typer.Option(metavar="NAME", help="What to minimize: forgetting, generalization, or a weight from 0 to 1.")
     ] = "generalization",
     learner: LearnerName = None,
+    seconds: Annotated[
+        float, typer.Option(metavar="NUMBER", help="Time for the search; Ctrl-C ends it with the best plan.")
+    ] = 3.0,
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Save forgetting and error against the replay ratio: .png, .svg or .pdf."),
@@ -69,28 +46,14 @@ def replay(
     from ebbing.plot.order import picture_format
     from ebbing.plot.replay import save
 
-    problem = load_problem(
-        "replay",
-        file,
-        tasks=tasks,
-        gram=gram,
-        vectors=vectors,
-        distances=distances,
-        cosines=cosines,
-        norms=norms,
-        tolerance=tolerance,
-        n=n,
-        p=p,
-        sigma=sigma,
-        unmodeled=unmodeled,
-    )
+    problem = given.load()
     if plot is not None:
         picture_format(plot)
         check_output_file("--plot", plot)
     how = parse_learner(learner)
     most = max(1, int(problem.n.sum()) // 5) if budget is None else budget
     curve = replay_curve(problem, learner=how)
-    plan = best_replay(problem, most, parse_objective(objective), learner=how)
+    plan = best_replay(problem, most, parse_objective(objective), learner=how, seconds=seconds)
     if plot is not None:
         save(curve, plot)
     if as_json:

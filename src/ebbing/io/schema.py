@@ -18,6 +18,7 @@ from ebbing import metrics
 from ebbing.curriculum import Curriculum
 from ebbing.learners import MinimumNorm
 from ebbing.simulation import MeanEstimate
+from ebbing.simulation._deviations import SimulatedDeviations
 from ebbing.theory import expect, expectation_if_finite, forward_transfer
 
 if TYPE_CHECKING:
@@ -100,11 +101,12 @@ def curriculum_json(curriculum: Curriculum, learner: LinearLearner) -> dict[str,
     return {"curriculum": {"steps": steps, "stored": curriculum.stored}, "learner": repr(learner)}
 
 
-def expectation_json(e: Expectation) -> dict[str, Any]:
+def expectation_json(e: Expectation, simulated: SimulatedDeviations | None = None) -> dict[str, Any]:
     """Return the content of `ebbing expect --json`.
 
     Args:
         e: The expectation.
+        simulated: Standard deviations from runs, where theory has none.
 
     Returns:
         The fields; forgetting is None for a single task, standard deviations of many tasks unless they were computed.
@@ -122,6 +124,7 @@ def expectation_json(e: Expectation) -> dict[str, Any]:
         "forward_transfer": vars(forward_transfer(e.problem)) if sequential else None,
         "errors": e.errors,
         "errors_std": e.errors_std if e.has_std else None,
+        **({} if simulated is None else {"simulated_std": vars(simulated)}),
     }
 
 

@@ -8,13 +8,24 @@ import numpy as np
 
 from ebbing._validate import Array
 from ebbing.learners import MinimumNorm
+from ebbing.order._clock import Clock
 from ebbing.order._curriculum_values import Counts
 from ebbing.problem import Problem
 from ebbing.theory._step_rates import StepRates
 
-_MOVES = (1, 2, 4, 8, 16, 32, 64)
-_AT_ONCE = 4000
-"""Plans evaluated at a time."""
+_MOST_LOTS = 2000
+"""Larger budgets are spent in lots of several samples: the work grows with the square of their number."""
+_AT_ONCE = 400_000
+"""Samples of plans that are evaluated at a time."""
+
+
+def lot_size(budget: int) -> int:
+    """Return in lots of how many samples a budget is spent.
+
+    >>> lot_size(200), lot_size(50_000)
+    (1, 25)
+    """
+    return -(-budget // _MOST_LOTS)
 
 
 def least_generalization(problem: Problem, budget: int) -> tuple[Counts, float]:
@@ -25,18 +36,21 @@ def least_generalization(problem: Problem, budget: int) -> tuple[Counts, float]:
         budget: How many samples may be replayed in all.
 
     Returns:
-        Samples of task j replayed in the step of task t (T, T), and the bound: its value if no step is convex.
+        Samples of task j replayed in the step of task t (T, T), and the bound: its value if no step is convex, and
+        -inf if samples come in lots.
     """
-    T, spent = problem.T, np.arange(budget + 1)
-    # best[m]: the least mean error over all tasks after the steps so far, m samples spent; under: its bound.
-    best, under = np.full(budget + 1, np.inf), np.full(budget + 1, np.inf)
+    lot = lot_size(budget)
+    T, lots = problem.T, budget // lot
+    spent = np.arange(lots + 1)
+    # best[m]: the least mean error over all tasks after the steps so far, m lots spent; under: its bound.
+    best, under = np.full(lots + 1, np.inf), np.full(lots + 1, np.inf)
     best[0] = under[0] = problem.start.mean()
     choices: list[tuple[Array, list[Counts]]] = []
     for t in range(T):
-        most = budget if t else 0
-        rates = StepRates.of(problem.n[t] + np.arange(most + 1), problem.p, MinimumNorm())
-        added, bound, splits = _best_splits(problem, t, rates)
-        # after[m, k]: m samples spent in all, k of them in this step
+        most = lots if t else 0
+        rates = StepRates.of(problem.n[t] + lot * np.arange(most + 1), problem.p, MinimumNorm())
+        added, bound, splits = _best_splits(problem, t, rates, lot)
+        # after[m, k]: m lots spent in all, k of them in this step
         k = np.arange(most + 1)
         before = spent[:, None] - k
         allowed = before >= 0
@@ -50,7 +64,7 @@ def least_generalization(problem: Problem, budget: int) -> tuple[Counts, float]:
         best, under = tables[0][spent, choice], tables[1].min(axis=1)
         choices.append((choice, splits))
     m = int(np.argmin(best))
-    lower = float(under.min())
+    lower = float(under.min()) if lot == 1 else -np.inf
     replayed = np.zeros((T, T), dtype=np.int64)
     for t in reversed(range(T)):
         choice, splits = choices[t]
@@ -60,8 +74,8 @@ def least_generalization(problem: Problem, budget: int) -> tuple[Counts, float]:
     return replayed, lower
 
 
-def _best_splits(problem: Problem, t: int, rates: StepRates) -> tuple[Array, Array, list[Counts]]:
-    """Return, for each number k of samples replayed in the step of task t, the least b_t, a bound on it and the split.
+def _best_splits(problem: Problem, t: int, rates: StepRates, lot: int) -> tuple[Array, Array, list[Counts]]:
+    """Return, for each number k of lots replayed in the step of task t, the least b_t, a bound on it and the split.
 
     b_t = replaced mean_i |w*_i - w*_j|^2, averaged over the samples, + curved dispersion + noise variance.
     """
@@ -71,7 +85,7 @@ def _best_splits(problem: Problem, t: int, rates: StepRates) -> tuple[Array, Arr
     added, bound, splits = np.full(most + 1, np.inf), np.full(most + 1, np.inf), []
 
     def cost(samples: Array, k: int) -> Array:  # (splits, T) -> (splits,)
-        shares = samples / (n + k)
+        shares = samples / (n + lot * k)
         dispersion = np.einsum("bi,ij,bj->b", shares, gaps, shares) / 2
         noise = shares @ variance
         with np.errstate(invalid="ignore"):
@@ -81,14 +95,15 @@ def _best_splits(problem: Problem, t: int, rates: StepRates) -> tuple[Array, Arr
     own = np.zeros(T)
     own[t] = n
     for k in range(most + 1):
-        corners = own + k * np.eye(T)[: max(t, 1)] * (t > 0)
+        corners = own + lot * k * np.eye(T)[: max(t, 1)] * (t > 0)
         values = cost(corners, k)
         split = corners[int(np.argmin(values))]
         added[k] = bound[k] = values.min()
         if k and t > 1 and rates.conflict[k] < rates.replaced[k]:  # convex: corners are not best
             split = _descend(lambda samples, k=k: cost(samples, k), split, t)
             added[k] = cost(split[None], k)[0]
-            bound[k] = _tangent_bound(split, k, t, added[k], rates, gaps, distance, variance, n)
+            if lot == 1:
+                bound[k] = _tangent_bound(split, k, t, added[k], rates, gaps, distance, variance, n)
         whole = split.astype(np.int64)
         whole[t] = 0
         splits.append(whole)
@@ -123,7 +138,9 @@ def _tangent_bound(
     return float(value + k * slope[:t].min() - slope[:t] @ split[:t])
 
 
-def local_search(values: Callable[[Counts], Array], starts: Sequence[Counts], budget: int, seed: int) -> Counts:
+def local_search(
+    values: Callable[[Counts], Array], starts: Sequence[Counts], budget: int, seed: int, clock: Clock
+) -> Counts:
     """Return the best plan that adding, removing and moving samples leads to, from several plans.
 
     Args:
@@ -131,6 +148,7 @@ def local_search(values: Callable[[Counts], Array], starts: Sequence[Counts], bu
         starts: Plans to begin with (T, T).
         budget: How many samples a plan has at most.
         seed: Seed of one more start, a random plan.
+        clock: When to end with the best plan so far.
 
     Returns:
         The best plan (T, T).
@@ -140,7 +158,8 @@ def local_search(values: Callable[[Counts], Array], starts: Sequence[Counts], bu
     rng = np.random.default_rng(seed)
     random = np.zeros((T, T), dtype=np.int64)
     random[steps, tasks] = rng.multinomial(budget, rng.dirichlet(np.full(len(steps), 0.3)))
-    found = [_climb(values, start[steps, tasks], budget, steps, tasks, T) for start in (*starts, random)]
+    ordered = sorted((*starts, random), key=lambda plan: float(values(plan[None])[0]))  # time may end after the first
+    found = [_climb(values, start[steps, tasks], budget, steps, tasks, T, clock) for start in ordered]
     best = min(found, key=lambda pair: pair[0])[1]
     plan = np.zeros((T, T), dtype=np.int64)
     plan[steps, tasks] = best
@@ -148,23 +167,27 @@ def local_search(values: Callable[[Counts], Array], starts: Sequence[Counts], bu
 
 
 def _climb(
-    values: Callable[[Counts], Array], start: Counts, budget: int, steps: Counts, tasks: Counts, T: int
+    values: Callable[[Counts], Array], start: Counts, budget: int, steps: Counts, tasks: Counts, T: int, clock: Clock
 ) -> tuple[float, Counts]:
     places = len(start)
 
     def evaluate(flat: Counts) -> Array:
-        found = []
-        for first in range(0, len(flat), _AT_ONCE):
-            part = flat[first : first + _AT_ONCE]
-            plans = np.zeros((len(part), T, T), dtype=np.int64)
-            plans[:, steps, tasks] = part
-            found.append(values(plans))
-        return np.concatenate(found)
+        found = np.full(len(flat), np.inf)
+        at_once = max(1, _AT_ONCE // T**2)
+        for first in range(0, len(flat), at_once):
+            if first and clock.late:
+                break
+            part = slice(first, first + at_once)
+            plans = np.zeros((len(flat[part]), T, T), dtype=np.int64)
+            plans[:, steps, tasks] = flat[part]
+            found[part] = values(plans)
+        return found
 
     best, value = start.copy(), float(evaluate(start[None])[0])
     unit = np.vstack([np.eye(places, dtype=np.int64), np.zeros((1, places), dtype=np.int64)])  # the last: unused
-    sizes = [size for size in reversed(_MOVES) if size <= budget]
-    while sizes:
+    lot = lot_size(budget)
+    sizes = [lot * 2**i for i in range(max(6, (budget // lot).bit_length() - 1), -1, -1) if lot * 2**i <= budget]
+    while sizes and not clock.late:
         size = sizes[0]
         available = np.append(best, budget - best.sum())
         sources = np.flatnonzero(available >= size)

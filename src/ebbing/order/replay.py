@@ -6,7 +6,8 @@ Learned to the end, the mean error a_s over all tasks after step s has a recursi
 
 and b_s is concave in the samples of old tasks while their number is fixed and N_s < p: disagreement acts as noise. So a
 step replays a single old task, and a dynamic program over steps and samples spent finds the least E G, with proof. With
-N_s >= p, b_s may be convex: the best split is searched for and bounded. Forgetting is minimized by local search.
+N_s >= p, b_s may be convex: the best split is searched for and bounded. Forgetting is minimized by local search, and
+`_replay_bound` bounds it: with proof for two or three tasks, and more where budgets are small.
 """
 
 from __future__ import annotations
@@ -18,11 +19,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ebbing._tables import Table, Tabular, format_number, to_frame
-from ebbing._validate import Array, check_count
+from ebbing._validate import Array, check_count, check_seconds
 from ebbing.curriculum import Curriculum
-from ebbing.learners import Averaged, LinearLearner, MinimumNorm, check_learner
+from ebbing.learners import Averaged, LinearLearner, MinimumNorm, Ridge, check_learner
+from ebbing.order._clock import Clock, heed_interrupts
 from ebbing.order._curriculum_values import Counts, curriculum_values
-from ebbing.order._replay_search import least_generalization, local_search
+from ebbing.order._replay_bound import bound_replay
+from ebbing.order._replay_search import least_generalization, local_search, lot_size
 from ebbing.order._tables import describe_objective
 from ebbing.order.objective import Criterion, Objective
 from ebbing.problem import Problem
@@ -129,6 +132,15 @@ class ReplayPlan(Tabular):
             certificate = f"Not proved: no replay of at most {self.budget} samples is below {bound}."
         else:
             certificate = "Not proved: the best plan that a local search found; no bound is known."
+        notes = [certificate]
+        _, (with_plan, without) = curriculum_values(
+            self.problem, np.stack([self.replayed, 0 * self.replayed]) + np.diag(self.problem.n), self.learner
+        )
+        if with_plan > without:
+            notes.append(
+                "It forgets less because it learns less: the generalization error is "
+                f"{format_number(with_plan)} with this plan, and {format_number(without)} without replay."
+            )
         steps = [
             [names[t], ", ".join(f"{m} of {names[j]}" for j, m in enumerate(self.replayed[t]) if m) or "-"]
             for t in range(1, self.problem.T)
@@ -143,7 +155,7 @@ class ReplayPlan(Tabular):
                 f"{describe(self.problem)}\nReplay of at most {self.budget} samples for the least {quantity}.",
                 ["", quantity, "samples replayed"],
                 rows,
-                [certificate, *unused],
+                [*notes, *unused],
             ),
             Table("What to mix into each step:", ["new task", "samples of old tasks"], steps, left=(0, 1)),
         )
@@ -159,6 +171,7 @@ def best_replay(
     objective: Objective = "generalization",
     *,
     learner: LinearLearner = MinimumNorm(),  # noqa: B008  (frozen)
+    seconds: float = 3.0,
     seed: int = 0,
 ) -> ReplayPlan:
     """Find how many fresh samples of which old task to mix into which step.
@@ -168,10 +181,12 @@ def best_replay(
         budget: How many samples may be replayed in all.
         objective: "forgetting", "generalization", the weight of forgetting from 0 to 1, or weights of both.
         learner: How each step learns.
+        seconds: Time for the search and its bound, about; more may prove the plan best, or improve it. Ctrl-C ends it.
         seed: Seed of the local search, which is used for forgetting and for learners that stop early.
 
     Returns:
-        The plan with its value, what it gains, and a certificate where there is one.
+        The plan with its value, what it gains, and a certificate where there is one. Budgets of more than 2,000 samples
+        are spent in lots of several samples, without a certificate.
 
     Raises:
         ValueError: If there is a single task or more than 30, or the expectation is infinite.
@@ -183,30 +198,34 @@ def best_replay(
     """
     criterion = Criterion.of(problem, objective)
     budget = check_count("budget", budget)
-    check_learner(learner)
+    how = MinimumNorm() if check_learner(learner) in (Ridge(0), Averaged(1)) else learner  # the same
     if check_replay_tasks(problem) > MOST_TASKS:
         raise ValueError(f"the problem has {problem.T} tasks: replay is searched for at most {MOST_TASKS} tasks")
+    clock = Clock(check_seconds(seconds))
 
     def values(replayed: Counts) -> Array:  # (plans, T, T) -> (plans,)
         samples = replayed + np.diag(problem.n)
-        return _weighted(criterion, *curriculum_values(problem, samples, learner))
+        return _weighted(criterion, *curriculum_values(problem, samples, how))
 
     T = problem.T
     nothing, even = np.zeros((T, T), dtype=np.int64), _spread_evenly(budget, T)
     none, evenly = values(np.stack([nothing, even])).tolist()
     bound = -np.inf
-    if not criterion.forgetting and isinstance(learner, MinimumNorm):
+    if not criterion.forgetting and isinstance(how, MinimumNorm):
         replayed, bound = least_generalization(problem, budget)
         bound *= criterion.generalization
     else:
         starts = [nothing, even]
-        if isinstance(learner, MinimumNorm | Averaged):
+        if isinstance(how, MinimumNorm | Averaged):
             starts.append(least_generalization(problem, budget)[0])
-        replayed = local_search(values, starts, budget, seed)
+        with heed_interrupts():
+            replayed = local_search(values, starts, budget, seed, Clock(0.5 * seconds))
+            if isinstance(how, MinimumNorm) and lot_size(budget) == 1:
+                replayed, bound = bound_replay(criterion, budget, replayed, values, clock)
     value = float(values(replayed[None])[0])
     proved = bool(bound >= value - 1e-12 * abs(value))
     together = problem.n + np.diff(np.arange(T + 1) * budget // T)
-    joint = np.nan if criterion.forgetting else values_of_joint(problem, together, criterion, learner)
+    joint = np.nan if criterion.forgetting else values_of_joint(problem, together, criterion, how)
     return ReplayPlan(
         problem, budget, replayed, value, bound, proved, none, evenly, joint, criterion.objective, learner
     )

@@ -20,38 +20,49 @@ import numpy.typing as npt
 
 from ebbing._validate import Array
 from ebbing.curriculum import Curriculum, first_steps_of
+from ebbing.learners import Averaged, LinearLearner, MinimumNorm
 from ebbing.problem import Problem
 from ebbing.theory._covariance import _difference, _in_units, _largest
+from ebbing.theory._mixture_covariance import mixture_deviations
 from ebbing.theory._rates import Rates
 
 
 def deviations(
-    problem: Problem, curriculum: Curriculum | None, errors: Array, *, progress: Callable[[float], None] | None = None
+    problem: Problem,
+    curriculum: Curriculum | None,
+    learner: LinearLearner,
+    errors: Array,
+    *,
+    progress: Callable[[float], None] | None = None,
 ) -> tuple[Array, float, float]:
-    """Return the standard deviations of errors, F and G of steps to the end; NaN where they are not known.
+    """Return the standard deviations of errors, F and G; NaN where they are not known.
+
+    They are known for fresh samples, learned to the end or averaged.
 
     Args:
         problem: The tasks.
         curriculum: The steps; None: one task after another.
-        errors: The expected errors (S+1, T), for their shape.
+        learner: How each step learns.
+        errors: The expected errors (S+1, T).
         progress: Called with the finished fraction, 0 to 1.
     """
+    if not isinstance(learner, MinimumNorm | Averaged):
+        return _unknown(errors)
     if curriculum is None:
         first = np.arange(1, problem.T + 1)
         return step_deviations(problem.start, problem.gaps, Rates.of(problem), first - 1, first, progress=progress)
     samples = curriculum.samples(problem)
-    mixed = np.count_nonzero(samples, axis=1).max() > 1
-    repeats = np.count_nonzero(samples, axis=0).max() > 1
-    if mixed or (curriculum.stored and repeats):
-        return unknown_deviations(errors)
+    first = first_steps_of(samples)
+    if curriculum.stored and np.count_nonzero(samples, axis=0).max() > 1:
+        return _unknown(errors)
+    if np.count_nonzero(samples, axis=1).max() > 1 or isinstance(learner, Averaged):
+        return mixture_deviations(problem, samples, first, errors, learner, progress=progress)
     tasks, N = samples.argmax(axis=1), samples.sum(axis=1)
     rates = Rates.of_counts(N, np.int64(problem.p), problem.noise_variance[tasks])
-    first = first_steps_of(samples)
     return step_deviations(problem.start, problem.gaps, rates, tasks, first, progress=progress)
 
 
-def unknown_deviations(errors: Array) -> tuple[Array, float, float]:
-    """Return NaN for all: no closed form is known."""
+def _unknown(errors: Array) -> tuple[Array, float, float]:
     return np.full(errors.shape, np.nan), np.nan, np.nan
 
 
@@ -121,7 +132,7 @@ def step_deviations(
             F += a @ (rest @ a)
         random = bool((random and retained > 0) or spread > 0 or noise[s] > 0)
         infinite = bool(np.isinf(rates.noise_error_std[s]) or (infinite and retained > 0))
-        ever_infinite |= infinite
+        ever_infinite |= bool(np.isinf(rates.noise_error_std[s]) and a.any())
         mean = retained * mean + rates.replaced[s] * gap + noise[s]
         if progress is not None:
             progress((s + 1) / S)

@@ -30,7 +30,7 @@ from ebbing.theory._rates import (
     finite_rates,
 )
 from ebbing.theory._recursion import ExpectedErrors
-from ebbing.theory._step_covariance import deviations, unknown_deviations
+from ebbing.theory._step_covariance import deviations
 from ebbing.theory._steps import expected_errors
 from ebbing.theory._terms import SOURCES, Terms
 
@@ -109,9 +109,8 @@ class Expectation(Tabular):
         return self._deviations()
 
     def _deviations(self, progress: Callable[[float], None] | None = None) -> tuple[Array, float, float]:
-        if self.learner not in _SAME:
-            return unknown_deviations(self.errors)
-        return deviations(self.problem, self._curriculum, self.errors, progress=progress)
+        learner = MinimumNorm() if self.learner in _SAME else self.learner
+        return deviations(self.problem, self._curriculum, learner, self.errors, progress=progress)
 
     def compute_std(self, progress: Callable[[float], None] | None = None) -> None:
         """Compute the standard deviations now; their first use does so otherwise, in silence.

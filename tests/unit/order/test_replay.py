@@ -8,7 +8,11 @@ import pytest
 from ebbing import Averaged, Curriculum, GradientFlow, Problem, Ridge, best_replay, expect
 from ebbing.learners import MinimumNorm
 from ebbing.order import best_order_with_replay, best_penalty, best_stopping_time, best_weight, replay_curve
+from ebbing.order._clock import Clock
 from ebbing.order._curriculum_values import curriculum_values
+from ebbing.order._replay_bound import _Replays, bound_replay
+from ebbing.order.objective import Criterion
+from ebbing.order.replay import _weighted
 
 RNG = np.random.default_rng(3)
 
@@ -63,8 +67,75 @@ def test_forgetting_is_that_of_the_best_of_all_plans(objective, seed):
     best = F.min() if objective == "forgetting" else (0.5 * F + 0.5 * G).min()
     plan = best_replay(problem, budget, objective)
     assert plan.value == pytest.approx(best, rel=1e-12)
+    assert plan.proved
+    assert plan.lower_bound == pytest.approx(best, rel=1e-12)
+
+
+def random_case(seed):
+    """Any regime and both sides of N = p, where expectations may be infinite; some tasks the same, some noisy."""
+    rng = np.random.default_rng(seed)
+    T = int(rng.integers(2, 5))
+    budget, p = int(rng.integers(1, {2: 30, 3: 9, 4: 4}[T])), int(rng.integers(3, 40))
+    W = rng.standard_normal((T, int(rng.integers(1, 4))))[rng.integers(0, T, T)]
+    n, sigma = rng.integers(1, p + 10, T), float(rng.choice([0, 0.5]))
+    return Problem.from_vectors(W, n=n, p=p, sigma=sigma), budget, ("forgetting", 0.3, 0.8)[seed % 3]
+
+
+def bounds_and_least_values(seeds):
+    """The bound, the value of the plan found and the least value of all plans; the search starts from no replay."""
+    for seed in seeds:
+        problem, budget, objective = random_case(seed)
+        try:
+            criterion = Criterion.of(problem, objective)
+        except ValueError:  # infinite
+            continue
+
+        def values(replayed, criterion=criterion):
+            return _weighted(
+                criterion, *curriculum_values(criterion.problem, replayed + np.diag(criterion.problem.n), MinimumNorm())
+            )
+
+        nothing = np.zeros((problem.T, problem.T), dtype=np.int64)
+        plan, bound = bound_replay(criterion, budget, nothing, values, Clock(60))
+        assert plan.sum() <= budget
+        yield bound, values(plan[None])[0], values(all_plans(problem.T, budget)).min()
+
+
+def test_no_plan_is_below_the_bound_and_none_proved_is_beaten():
+    proved = 0
+    for bound, value, least in bounds_and_least_values(range(150)):
+        assert bound <= least + 1e-11 * max(1, abs(least))
+        proved += bound >= value - 1e-12 * abs(value)
+    assert proved > 100
+
+
+def test_a_wrong_bound_would_be_noticed(monkeypatch):
+    """Power: without the errors before a step, plans are below the bound."""
+    monkeypatch.setattr(_Replays, "_errors", lambda self, low, high: (np.zeros((self.T, self.T)),) * 2)
+    assert any(bound > least + 1e-3 * abs(least) for bound, _, least in bounds_and_least_values(range(60)))
+
+
+def test_a_bound_that_had_no_time_is_valid():
+    problem = Problem.from_vectors(np.random.default_rng(0).standard_normal((8, 6)), n=50, p=400, sigma=0.3)
+    plan, longer = (best_replay(problem, 50, "forgetting", seconds=seconds) for seconds in (1e-3, 2.0))
+    assert -np.inf < plan.lower_bound <= longer.lower_bound <= longer.value <= plan.value <= min(plan.none, plan.even)
     assert not plan.proved
-    assert plan.lower_bound == -np.inf
+
+
+def test_large_budgets_come_in_lots_without_a_proof():
+    problem = Problem.from_vectors(np.random.default_rng(0).standard_normal((3, 2)), n=4000, p=40_000, sigma=0.3)
+    for objective in ("generalization", "forgetting"):
+        plan = best_replay(problem, 5000, objective, seconds=0.5)
+        assert plan.value <= min(plan.none, plan.even)
+        assert (plan.proved, plan.lower_bound) == (False, -np.inf)
+        assert plan.used <= 5000
+
+
+def test_a_plan_that_forgets_less_by_learning_less_says_so():
+    problem = Problem.from_vectors(np.random.default_rng(0).standard_normal((3, 6)), n=50, p=400, sigma=0.3)
+    text = " ".join(best_replay(problem, 700, "forgetting", seconds=0.5).summary().split())
+    assert "It forgets less because it learns less: the generalization error is" in text
+    assert "learns less" not in best_replay(problem, 60).summary()
 
 
 def test_a_step_replays_one_old_task():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from problems import random_problem
 
-from ebbing import Averaged, Curriculum, Problem, Ridge, expect, simulate
+from ebbing import Curriculum, Problem, Ridge, expect, simulate
 from ebbing.theory._covariance import standard_deviations
 from ebbing.theory._rates import Rates
 
@@ -76,11 +76,10 @@ def test_deviation_of_forgetting_over_a_cycle_agrees_with_runs():
 @pytest.mark.parametrize(
     ("plan", "learner"),
     [
-        (Curriculum([{0: 5}, {1: 5, 0: 2}]), Ridge(0)),
-        (Curriculum([{0: 5}, {1: 5}]), Averaged(0.5)),
+        (Curriculum([{0: 5}, {1: 5}]), Ridge(0.5)),
         (Curriculum([{0: 5}, {0: 5}, {1: 5}], stored=True), Ridge(0)),
     ],
-    ids=["mixture", "averaged", "stored"],
+    ids=["ridge", "stored"],
 )
 def test_unknown_deviations_are_labeled(plan, learner):
     e = expect(Problem.orthogonal(T=2, n=5, p=20, sigma=0.3), plan, learner=learner)
@@ -88,3 +87,11 @@ def test_unknown_deviations_are_labeled(plan, learner):
     assert np.isnan([e.forgetting_std, e.generalization_std]).all()
     assert e.summary().count("not known: simulate") == 2
     assert np.isnan(e.to_frame()["error_std"].to_numpy()).all()
+
+
+def test_infinite_variance_that_no_row_of_forgetting_has():
+    """The second step has infinite variance, and the third one learns all anew: F compares steps 1 and 3."""
+    plan = Curriculum([{0: 5}, {0: 18}, {1: 40}])
+    e = expect(Problem.orthogonal(T=2, n=5, p=20, sigma=0.3), plan)
+    assert np.isinf(e.errors_std[2]).all()
+    assert np.isfinite([*e.errors_std[3], e.forgetting_std, e.generalization_std]).all()
