@@ -5,11 +5,18 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.resources import files
 from typing import Self
 
 import pytest
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--allow-file-access-from-files"]
+
+SERIOUS = """async () => {
+    const found = await axe.run(document, {resultTypes: ["violations"]});
+    return found.violations.filter(v => ["serious", "critical"].includes(v.impact))
+        .map(v => `${v.id}: ${v.help}: ` + v.nodes.slice(0, 3).map(n => n.html.slice(0, 150)).join(" "));
+}"""
 
 
 @contextmanager
@@ -46,6 +53,19 @@ class Tab:
         self.page.goto(address)
         self.settle()
         return self
+
+    def serious_issues(self) -> list[str]:
+        """What axe-core finds that keeps people from using the page."""
+        if "CI" not in os.environ:
+            pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
+        script = files("axe_playwright_python") / "axe.min.js"
+        self.page.evaluate(script.read_text("utf-8"))
+        return self.page.evaluate(SERIOUS)
+
+    @property
+    def overflow(self) -> int:
+        """By how many pixels the page is wider than its window."""
+        return self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
 
     def settle(self) -> None:
         """Wait until the page has drawn what was asked for."""

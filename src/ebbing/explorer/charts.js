@@ -74,6 +74,8 @@ const charts = (() => {
     return { x, y, parts, width, height, foot };
   }
 
+  const shortened = (text, most) => ([...text].length > most ? `${[...text].slice(0, most - 1).join("")}…` : text);
+
   const clampTo = (value, [low, high]) => Math.min(Math.max(value, low), high);
 
   /** Lines against x. series: {x, y, band: [lower, upper], className, name}; marks: {x, y, text, className}. */
@@ -121,7 +123,28 @@ const charts = (() => {
         );
       }
     }
-    return svg(f, o.title);
+    const places = o.readings ? Array.from(o.series[0].x, (value) => f.x(value)) : [];
+    return { text: svg(f, o.title), places, top: MARGIN.top, foot: f.foot };
+  }
+
+  /** Draw lines into a node; the pointer reads them off: readings[i] at the i-th x. */
+  function put(node, o) {
+    const drawn = lines(o);
+    node.innerHTML = drawn.text;
+    node.onpointermove = (event) => read(node, o.readings, drawn, event);
+    node.onpointerleave = () => node.querySelector(".reading")?.remove();
+  }
+
+  function read(node, readings, { places, top, foot }, event) {
+    const picture = node.querySelector("svg");
+    const box = picture.getBoundingClientRect();
+    const at = ((event.clientX - box.left) / box.width) * WIDTH;
+    picture.querySelector(".reading")?.remove();
+    if (!places.length || at < MARGIN.left - 10) return;
+    const nearest = places.reduce((best, x, i) => (Math.abs(x - at) < Math.abs(places[best] - at) ? i : best), 0);
+    const x = places[nearest].toFixed(1);
+    const left = places[nearest] > WIDTH / 2;
+    picture.insertAdjacentHTML("beforeend", `<g class="reading"><line x1="${x}" x2="${x}" y1="${top}" y2="${foot}"/><text x="${x}" dx="${left ? -6 : 6}" y="${top + 28}" text-anchor="${left ? "end" : "start"}">${escape(readings[nearest])}</text></g>`);
   }
 
   /** Runs of indices with finite values: a line breaks where an expectation is infinite. */
@@ -129,11 +152,11 @@ const charts = (() => {
     const runs = [];
     let run = [];
     for (let i = 0; i < s.x.length; i++) {
-      if (Number.isFinite(s.y[i]) && !(s.breaks && s.breaks(i))) run.push(i);
-      else if (run.length) {
+      if (run.length && (!Number.isFinite(s.y[i]) || s.breaks?.(i))) {
         runs.push(run);
         run = [];
       }
+      if (Number.isFinite(s.y[i])) run.push(i);
     }
     if (run.length) runs.push(run);
     return runs;
@@ -195,16 +218,16 @@ const charts = (() => {
     const finite = o.values.flatMap((row) => [...row]).filter(Number.isFinite);
     const high = Math.max(...finite, 1e-300);
     const parts = [];
-    const stride = Math.ceil(44 / cell);
-    o.columnNames.forEach((name, j) => {
-      if (j % stride) return;
-      const shown = String(name).slice(0, Math.max(3, Math.floor((cell * stride) / 8)));
-      parts.push(`<text class="tick" x="${(left + (j + 0.5) * cell).toFixed(1)}" y="16" text-anchor="middle">${escape(shown)}</text>`);
+    const room = Math.floor(cell / 7); // letters above a column; names that are longer give way to their places
+    const labels = o.columnNames.every((name) => [...name].length <= room) ? o.columnNames : o.columnNames.map((_, j) => String(j + 1));
+    const stride = Math.ceil(16 / cell);
+    labels.forEach((label, j) => {
+      if (j % stride === 0) parts.push(`<text class="tick" x="${(left + (j + 0.5) * cell).toFixed(1)}" y="16" text-anchor="middle">${escape(label)}</text>`);
     });
     const rowStride = Math.ceil(13 / rowHeight);
     o.values.forEach((row, t) => {
       if (t % rowStride === 0) {
-        parts.push(`<text class="tick" x="${left - 8}" y="${(top + (t + 0.5) * rowHeight + 4).toFixed(1)}" text-anchor="end">${escape(o.rowNames[t])}</text>`);
+        parts.push(`<text class="tick" x="${left - 8}" y="${(top + (t + 0.5) * rowHeight + 4).toFixed(1)}" text-anchor="end">${escape(shortened(o.rowNames[t], 14))}</text>`);
       }
       [...row].forEach((value, j) => {
         const share = Number.isFinite(value) ? Math.min(Math.max(value / high, 0), 1) : 1;
@@ -226,5 +249,5 @@ const charts = (() => {
     return `<svg viewBox="0 0 ${f.width} ${f.height}" role="img" aria-label="${escape(title)}">${f.parts.join("")}</svg>`;
   }
 
-  return { lines, stacks, heatMap, format, escape };
+  return { put, stacks, heatMap, format, escape };
 })();

@@ -103,6 +103,51 @@ const engine = (() => {
     return { errors, forgetting, curve, F: curve[curve.length - 1], G, terms, learned };
   }
 
+  /** F and G as `expect` has them, without parts and matrices: for curves of a hundred points. */
+  function totals(problem, samples, learner = learners.MINIMUM_NORM) {
+    const { T, gaps, start, p, variance } = problem;
+    const errors = Float64Array.from(start);
+    const lost = zeros(T);
+    const first = zeros(T);
+    const learned = new Int32Array(T);
+    for (let s = 0; s < samples.length; s++) {
+      const c = step(samples[s], p, variance, learner);
+      let dispersion = 0;
+      let coupling = 0;
+      for (let a = 0; a < c.tasks.length; a++) {
+        const row = gaps[c.tasks[a]];
+        coupling += c.shares[a] * errors[c.tasks[a]];
+        for (let b = a + 1; b < c.tasks.length; b++) dispersion += c.shares[a] * c.shares[b] * row[c.tasks[b]];
+      }
+      const constant = c.noise + (dispersion > 0 ? c.conflict * dispersion : 0) + c.unfinished * (dispersion - coupling);
+      const distances = zeros(T);
+      for (let a = 0; a < c.tasks.length; a++) {
+        const row = gaps[c.tasks[a]];
+        for (let i = 0; i < T; i++) distances[i] += c.shares[a] * row[i];
+      }
+      for (let i = 0; i < T; i++) {
+        const added = constant + c.replaced * (distances[i] - dispersion);
+        if (learned[i]) lost[i] = c.retained * lost[i] + (added - c.replaced * first[i]);
+        errors[i] = (c.retained > 0 ? c.retained * errors[i] : 0) + added;
+      }
+      for (const j of c.tasks) {
+        if (!learned[j]) {
+          learned[j] = s + 1;
+          first[j] = errors[j];
+        }
+      }
+    }
+    let F = 0;
+    let count = 0;
+    for (let i = 0; i < T; i++) {
+      if (learned[i] > 0 && learned[i] < samples.length) {
+        F += lost[i];
+        count += 1;
+      }
+    }
+    return { F: count ? F / count : NaN, G: errors.reduce((sum, x) => sum + x, 0) / T };
+  }
+
   /** One task per step, in the given order. */
   function sequential(n, order) {
     return order.map((t) => n.map((count, j) => (j === t ? count : 0)));
@@ -153,21 +198,25 @@ const engine = (() => {
       const gap = gaps[t];
       const fresh = Array.from({ length: T }, () => zeros(T));
       const next = Array.from({ length: T }, () => zeros(T));
+      const now = mean[t];
+      const Ct = C[t];
       for (let i = 0; i < T; i++) {
         const ui = mean[i] - gap[i];
-        const ai = (mean[t] - ui) / 2;
+        const ai = (now - ui) / 2;
+        const Ci = C[i];
+        const gapsOfI = gaps[i];
         for (let j = 0; j <= i; j++) {
           const uj = mean[j] - gap[j];
-          const aj = (mean[t] - uj) / 2;
-          const between = (gap[i] + gap[j] - gaps[i][j]) / 2;
-          const along = (C[t][t] - C[t][i] - C[t][j] + C[i][j]) / 4;
-          const a = mean[t] * between;
+          const aj = (now - uj) / 2;
+          const between = (gap[i] + gap[j] - gapsOfI[j]) / 2;
+          const along = (Ct[t] - Ct[i] - Ct[j] + Ci[j]) / 4;
+          const a = now * between;
           const b = ai * aj;
           const difference = Math.abs(a - b) <= 4 * Number.EPSILON * (Math.abs(a) + Math.abs(b)) ? 0 : a - b;
           const value =
-            spread * (ui * uj + C[i][j]) + noiseVariance + 4 * transverse * (difference - along) + 4 * (noise / p) * between;
+            spread * (ui * uj + Ci[j]) + noiseVariance + 4 * transverse * (difference - along) + 4 * (noise / p) * between;
           fresh[i][j] = fresh[j][i] = value;
-          next[i][j] = next[j][i] = retained[t] * retained[t] * C[i][j] + value;
+          next[i][j] = next[j][i] = retained[t] * retained[t] * Ci[j] + value;
         }
       }
       for (let i = 0; i < T; i++) {
@@ -271,5 +320,5 @@ const engine = (() => {
     return { ...best, worst, mean: sum / orders, orders };
   }
 
-  return { fromGram, expect, sequential, replay, deviations, reordered, bestOrder, PARTS };
+  return { fromGram, expect, totals, sequential, replay, deviations, reordered, bestOrder, PARTS };
 })();

@@ -136,6 +136,7 @@ const wishart = (() => {
     }
     const first = cumulative(logs.map((x) => 2 * Math.exp(x)), weights);
     const b = Float64Array.from({ length: k + 1 }, (_, m) => Math.sqrt(m * (m + alpha)));
+    const inverse = b.map((value) => 1 / value);
     let odd = 0;
     if (k % 2) {
       let sum = 0;
@@ -155,11 +156,11 @@ const wishart = (() => {
       for (let m = 0; m < k - 1; m++) {
         const value = now * power;
         density += value * value;
-        if ((k - m) % 2) e = (b[m] * e - 2 * root[i] * value) / b[m + 1];
-        const next = ((excess[i] - (2 * m + 1)) * now - b[m] * before) / b[m + 1];
+        if ((k - m) & 1) e = (b[m] * e - 2 * root[i] * value) * inverse[m + 1];
+        const next = ((excess[i] - (2 * m + 1)) * now - b[m] * before) * inverse[m + 1];
         before = now;
         now = next;
-        if (m % 8 === 7 && Math.abs(now) > 1e100) {
+        if ((m & 7) === 7 && Math.abs(now) > 1e100) {
           before *= 1e-100;
           now *= 1e-100;
           log += Math.log(1e100);
