@@ -7,11 +7,13 @@ from typing import Annotated
 
 import typer
 
+from ebbing.cli._html import check_html, write_html
 from ebbing.cli.options import (
     AsJson,
     Cosines,
     Distances,
     Gram,
+    Html,
     LearnerName,
     Norms,
     Parameters,
@@ -49,6 +51,7 @@ def expect(
     std: Annotated[
         bool, typer.Option("--std", help="Compute standard deviations for more than 500 tasks, too, in minutes.")
     ] = False,
+    html: Html = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute the exact expected forgetting and generalization error.
@@ -60,6 +63,7 @@ def expect(
     from ebbing.cli._console import print_result
     from ebbing.io.schema import expectation_json, to_json
 
+    check_html(html)
     problem = load_problem(
         "expect",
         file,
@@ -80,6 +84,7 @@ def expect(
     if std or expectation.has_std:
         with progress_bar("standard deviations") as report:
             expectation.compute_std(report)
+    write_html(html, expectation)
     if as_json:
         print(to_json("expect", expectation_json(expectation)))
     else:
@@ -104,6 +109,7 @@ def simulate(
     seed: Seed = 0,
     replay: Replay = None,
     learner: LearnerName = None,
+    html: Html = None,
     as_json: AsJson = False,
 ) -> None:
     """Simulate random tasks and compare the results with theory.
@@ -115,6 +121,7 @@ def simulate(
     from ebbing.cli._console import print_result
     from ebbing.io.schema import simulation_json, to_json
 
+    check_html(html)
     problem = load_problem(
         "simulate",
         file,
@@ -133,6 +140,7 @@ def simulate(
     plan, how = load_curriculum(file, replay, problem), parse_learner(learner)
     with progress_bar("simulating") as report:
         simulation = ebbing.simulate_metrics(problem, runs, seed, curriculum=plan, learner=how, progress=report)
+    write_html(html, simulation)
     if as_json:
         print(to_json("simulate", simulation_json(simulation, seed)))
     else:
@@ -177,6 +185,7 @@ def order(
         ),
     ] = None,
     learner: LearnerName = None,
+    html: Html = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the order in which to learn the tasks, with a certificate.
@@ -196,6 +205,7 @@ def order(
         from ebbing.plot.order import picture_format, save
 
         minimized, seconds = parse_objective(objective), check_seconds(seconds)
+        check_html(html)
         all_orders = replay is not None or learner is not None
         if all_orders and (plot is not None or front):
             raise ValueError("--replay and --learner try all orders of a few tasks: leave out --plot and --front")
@@ -223,6 +233,7 @@ def order(
         )
         if all_orders:
             best = best_order_with_replay(problem, replay or 0, minimized, learner=parse_learner(learner))
+            write_html(html, best)
             print(to_json("replay-order", replay_order_json(best)) if as_json else best.summary())
             return
     with heed_interrupts():  # the first Ctrl-C ends the search, and what it found is shown
@@ -233,6 +244,7 @@ def order(
                 found = ebbing.stakes(problem, minimized, seconds=seconds, seed=seed, progress=report)
         if plot is not None and isinstance(found, Stakes):
             save(found.plan, plot)
+        write_html(html, *((found, found.plan) if isinstance(found, Stakes) else (found,)))
         if not as_json:
             print_result(found)
         elif isinstance(found, Stakes):
@@ -251,6 +263,7 @@ def metrics(
     kind: Annotated[
         str | None, typer.Option(metavar="error|accuracy", help="What the matrix holds. Required.", show_default=False)
     ] = None,
+    html: Html = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute the published metrics of an error or accuracy matrix.
@@ -263,7 +276,9 @@ def metrics(
 
     if kind is None:
         raise ValueError("--kind is missing: say --kind error (lower is better) or --kind accuracy (higher is better)")
+    check_html(html)
     summary = summarize_file(file, kind)
+    write_html(html, summary)
     if as_json:
         print(to_json("metrics", metrics_json(summary)))
     else:

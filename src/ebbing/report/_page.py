@@ -13,6 +13,7 @@ from ebbing._files import write_atomic
 from ebbing._versions import software_versions
 from ebbing.report._figures import read_json
 from ebbing.report._sections import DESCRIPTIONS, Section, make_section
+from ebbing.report._template import asset, render
 
 STATUS = {True: "holds", False: "fails", None: "open"}
 """The class of a verdict in the page."""
@@ -32,7 +33,6 @@ def report_page(folder: Path, *, recorded: Path | None = None, failures: Mapping
     Raises:
         ValueError: If the folder has no verdicts and nothing failed.
     """
-    import jinja2
     from markupsafe import Markup
 
     failures = dict(failures or {})
@@ -44,9 +44,9 @@ def report_page(folder: Path, *, recorded: Path | None = None, failures: Mapping
         more = [row for row in _rows(recorded, "recorded, paper scale", "-recorded") if _is_trained(row["target"])]
         sections += _sections(recorded, more, "recorded runs at paper scale", recorded=True, failures={})
         rows += more
-    template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(_asset("page.html.j2"))
     counts = {status: sum(row["status"] == status for row in rows) for status in ("holds", "fails", "open")}
-    return template.render(
+    return render(
+        "page.html.j2",
         rows=rows,
         sections=sections,
         counts=counts,
@@ -54,8 +54,8 @@ def report_page(folder: Path, *, recorded: Path | None = None, failures: Mapping
         figures={section.id: section.figure for section in sections if section.figure},
         software=software_versions("numpy"),
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        style=Markup(_asset("style.css")),
-        script=Markup(_asset("report.js")),
+        style=Markup(asset("style.css")),
+        script=Markup(asset("report.js")),
         plotly=Markup(_plotly()),
     )
 
@@ -110,10 +110,6 @@ def _sections(
 def _is_trained(target: str) -> bool:
     """Whether a target trains networks, so that this run was on a small scale."""
     return target not in ("claims", "fig1", "tables", "rules")
-
-
-def _asset(name: str) -> str:
-    return (files("ebbing.report") / name).read_text("utf-8")
 
 
 def _plotly() -> str:
