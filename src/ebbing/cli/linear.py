@@ -244,7 +244,7 @@ def order(
                 found = ebbing.stakes(problem, minimized, seconds=seconds, seed=seed, progress=report)
         if plot is not None and isinstance(found, Stakes):
             save(found.plan, plot)
-        write_html(html, *((found, found.plan) if isinstance(found, Stakes) else (found,)))
+        write_html(html, found)
         if not as_json:
             print_result(found)
         elif isinstance(found, Stakes):

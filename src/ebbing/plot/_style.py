@@ -130,7 +130,9 @@ def inline_picture(draw: Callable[[Axes], object], name: str, size: tuple[float,
         axes.figure.savefig(content, format="svg", transparent=True, metadata={"Date": None})
     text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", content.getvalue(), flags=re.DOTALL)
     text = text[text.index("<svg") :].replace(INK, "currentColor").replace("stroke: #000000", "stroke: currentColor")
-    return re.sub(r'(<svg [^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg [^>]*?) height="[^"]*"', r"\1", text, count=1), count=1)
+    return re.sub(
+        r'(<svg [^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg [^>]*?) height="[^"]*"', r"\1", text, count=1), count=1
+    )
 
 
 def write_figure(figure: Figure, path: Path, kind: str) -> None:

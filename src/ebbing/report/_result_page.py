@@ -6,6 +6,7 @@ import base64
 import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
+from functools import reduce
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from ebbing._tables import Tabular, escape_control
 from ebbing._versions import versions
 from ebbing.report._template import asset, render
 
+
+WIDE, SQUARE = (6.6, 3.9), (5.2, 4.2)
+"""Sizes of pictures in inches: curves, and heat maps of tasks."""
 
 CURVES = "A curve is the error on one task: dotted until it is learned (the dot); where it rises after that, it is forgotten."
 DISTANCES = "How far apart the tasks' solutions are: the darker, the farther. Neighbors are learned one after another."
@@ -37,7 +41,10 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
     "Plan": ("In which order to learn", {"plot": DISTANCES}),
     "Stakes": (
         "In which order to learn",
-        {"plot": "Gray: how many orders have which value. The lines are the recommended, the given and the worst one."},
+        {
+            "plot": "Gray: how many orders have which value. Lines: the recommended, the given and the worst order.",
+            "plan.plot": DISTANCES,
+        },
     ),
     "Front": (
         "Orders that balance forgetting and error",
@@ -46,7 +53,9 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
     "ReplayOrder": ("In which order to learn, with old data", {}),
     "ReplayCurve": (
         "How much old data to mix in",
-        {"plot": "Forgetting and error against the samples of each old task, as a share of n; the marks are the least."},
+        {
+            "plot": "Forgetting and error against the samples of each old task, as a share of n; the marks are the least."
+        },
     ),
     "ReplayPlan": (
         "Which old data to replay when",
@@ -141,13 +150,15 @@ def _part(result: Tabular, place: int) -> dict[str, Any]:
 
 def _picture(result: Tabular, method: str, place: int) -> str:
     """Return what a method draws; nothing without matplotlib, or where there is nothing to draw."""
-    draw = getattr(result, method, None)
+    *way, last = method.split(".")
+    owner = reduce(getattr, way, result)
+    draw = getattr(owner, last, None)
     if draw is None or find_spec("matplotlib") is None:
         return ""
     from ebbing.plot._style import inline_picture
 
     try:
-        return inline_picture(draw, f"{place} {method}", (5.6, 4.4) if method == "plot_similarity" else (6.6, 3.9))
+        return inline_picture(draw, f"{place} {method}", WIDE if method == "plot" else SQUARE)
     except ValueError:  # such as the forgetting of a single task
         return ""
 

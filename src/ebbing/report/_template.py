@@ -16,6 +16,8 @@ def render(name: str, **values: Any) -> str:
     try:
         import jinja2
     except ModuleNotFoundError:
-        raise ModuleNotFoundError("pages are made with jinja2, which is missing: pip install 'ebbing[report]'") from None
+        raise ModuleNotFoundError(
+            "pages are made with jinja2, which is missing: pip install 'ebbing[report]'"
+        ) from None
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     return environment.from_string(asset(name)).render(**values)

@@ -106,7 +106,9 @@ class StreamRun(Tabular):
     def _tables(self) -> Sequence[Table]:
         names = ["initial network", *(f"after {task}" for task in self.tasks)]
         matrix = [[name, *(f"{100 * a:.2f}" for a in row)] for name, row in zip(names, self.accuracies, strict=True)]
-        kept = [] if self.bytes_per_task is None else [f"Memory per protected task: {self.bytes_per_task / 1e6:.2f} MB."]
+        kept = (
+            [] if self.bytes_per_task is None else [f"Memory per protected task: {self.bytes_per_task / 1e6:.2f} MB."]
+        )
         tables = [Table("Accuracy in percent", ["", *(f"on {task}" for task in self.tasks)], matrix, kept)]
         if self.finished and len(self.tasks) > 1:
             tables += metrics.summary(100 * self.accuracies, kind="accuracy")._tables()
