@@ -16,11 +16,12 @@ from ebbing._tables import Tabular, escape_control
 from ebbing._versions import versions
 from ebbing.report._template import asset, render
 
-
 WIDE, SQUARE = (6.6, 3.9), (5.2, 4.2)
 """Sizes of pictures in inches: curves, and heat maps of tasks."""
 
-CURVES = "A curve is the error on one task: dotted until it is learned (the dot); where it rises after that, it is forgotten."
+CURVES = (
+    "A curve is the error on one task, dotted until it is learned (the dot). Where it rises later, it is forgotten."
+)
 DISTANCES = "How far apart the tasks' solutions are: the darker, the farther. Neighbors are learned one after another."
 SIMILARITY = "How alike the tasks are to the model: 1 is the same direction, 0 nothing in common, below 0 opposed."
 
@@ -53,9 +54,7 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
     "ReplayOrder": ("In which order to learn, with old data", {}),
     "ReplayCurve": (
         "How much old data to mix in",
-        {
-            "plot": "Forgetting and error against the samples of each old task, as a share of n; the marks are the least."
-        },
+        {"plot": "Forgetting and error against the samples of each old task, as a share of n, with the least."},
     ),
     "ReplayPlan": (
         "Which old data to replay when",
