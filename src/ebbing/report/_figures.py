@@ -169,6 +169,36 @@ def methods_figure(file: Path) -> Figure:
     return grid.figure(height=360 * math.ceil(len(protocols) / 3) + 170)
 
 
+def sensitivity_figure(file: Path) -> Figure:
+    """Return Figure 2 under other choices: a line for each variant."""
+    rows = read_rows(file.with_suffix(".csv"))
+    titles = {"a": "(a) two tasks", "b": "(b) four tasks", "d": "(d) two categories"}
+    panels = [key for key in titles if any(row["panel"] == key for row in rows)]
+    grid = _Grid([titles[key] for key in panels], columns=len(panels), xlabel="")
+    for index, variant in enumerate(dict.fromkeys(row["variant"] for row in rows)):
+        for panel, key in enumerate(panels):
+            values: dict[str, list[float]] = defaultdict(list)
+            for row in rows:
+                if (row["variant"], row["panel"]) == (variant, key):
+                    values[row["mark"]].append(float(row["forgetting"]))
+            grid.points(
+                panel,
+                list(values),
+                [sum(v) / len(v) for v in values.values()],
+                [_standard_error(v) for v in values.values()],
+                COLORS[index % len(COLORS)],
+                name=variant,
+                symbol=SYMBOLS[index % len(SYMBOLS)],
+                mode="lines+markers",
+                texts=[f"{len(v)} seeds" for v in values.values()],
+            )
+    for panel, key in enumerate(panels):
+        label = "order" if key == "d" else "digits in common"
+        grid.axis(panel, "x", title={"text": label, "standoff": 4}, type="category")
+        grid.axis(panel, "y", title={"text": "forgetting"})
+    return grid.figure(height=480)
+
+
 def _standard_error(values: list[float]) -> float | None:
     if len(values) < 2:
         return None

@@ -19,9 +19,7 @@ from ebbing.report._template import asset, render
 WIDE, SQUARE = (6.6, 3.9), (5.2, 4.2)
 """Sizes of pictures in inches: curves, and heat maps of tasks."""
 
-CURVES = (
-    "A curve is the error on one task, dotted until it is learned (the dot). Where it rises later, it is forgotten."
-)
+CURVES = "A curve is the error on one task, dotted until it is learned (the dot). Where it rises then, it is forgotten."
 DISTANCES = "How far apart the tasks' solutions are: the darker, the farther. Neighbors are learned one after another."
 SIMILARITY = "How alike the tasks are to the model: 1 is the same direction, 0 nothing in common, below 0 opposed."
 

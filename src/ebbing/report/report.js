@@ -2,7 +2,7 @@
 /* Filters the table of claims, and draws the figures with plotly. */
 (() => {
   const $ = (id) => document.getElementById(id);
-  const rows = [...document.querySelectorAll("#claim-rows tbody tr")];
+  const rows = [...document.querySelectorAll("#claim-rows tbody tr.claim")];
   const text = rows.map((row) => row.textContent.toLowerCase());
 
   function filter() {
@@ -11,14 +11,18 @@
     rows.forEach((row, i) => {
       const fits =
         (!$("status").value || row.dataset.status === $("status").value) &&
+        (!$("group").value || row.dataset.group === $("group").value) &&
         (!$("label").value || row.dataset.label === $("label").value) &&
         words.every((word) => text[i].includes(word));
       row.hidden = !fits;
       shown += fits;
     });
+    for (const head of document.querySelectorAll("#claim-rows tr.group")) {
+      head.hidden = !rows.some((row) => !row.hidden && row.dataset.group === head.dataset.group);
+    }
     $("shown").textContent = `${shown} of ${rows.length}`;
   }
-  for (const id of ["status", "label", "words"]) $(id).addEventListener("input", filter);
+  for (const id of ["group", "status", "label", "words"]) $(id).addEventListener("input", filter);
   filter();
 
   const figures = JSON.parse($("figures").textContent);
@@ -36,5 +40,11 @@
     }
   }
   draw();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", draw);
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  prefersDark.addEventListener("change", draw);
+  $("theme").addEventListener("click", () => {
+    const chosen = document.documentElement.dataset.theme;
+    document.documentElement.dataset.theme = (chosen ? chosen === "dark" : prefersDark.matches) ? "light" : "dark";
+    draw();
+  });
 })();

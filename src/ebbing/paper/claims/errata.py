@@ -1,4 +1,4 @@
-"""The paper's errata, numbered as in docs/theory/errata.md, that no other claim covers: what is printed, what is right."""
+"""The errata, numbered as in docs/theory/errata.md, that no other claim covers: what is printed, and what is right."""
 
 from __future__ import annotations
 
