@@ -8,9 +8,9 @@ from ebbing.report._claims import GROUPS, Row
 
 _BEGINNING = """# Reproduction
 
-Lin, Ju, Liang and Shroff (2023), *Theory on Forgetting and Generalization of Continual Learning*, statement by statement,
-and what goes beyond it. `ebbing reproduce` writes this file; `report.html` beside it has the figures, the data and where
-each number comes from. A claim that is not decided has the 95% interval of the effect as its verdict.
+Lin, Ju, Liang and Shroff (2023), *Theory on Forgetting and Generalization of Continual Learning*, statement by
+statement, and what goes beyond it. `ebbing reproduce` writes this file; `report.html` beside it has the figures, the
+data and where each number comes from. A claim that is not decided has the 95% interval of the effect as its verdict.
 """
 
 
