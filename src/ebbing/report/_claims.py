@@ -55,6 +55,7 @@ def read_claims(folder: Path, *, recorded: bool = False) -> list[Row]:
         target, holds = entry["target"], entry["holds"]
         seen[target] = seen.get(target, 0) + 1
         section = f"{target}-recorded" if recorded else target
+        from_records = recorded or (is_trained(target) and (folder / "records").is_dir())
         rows.append(
             Row(
                 target=target,
@@ -64,7 +65,7 @@ def read_claims(folder: Path, *, recorded: bool = False) -> list[Row]:
                 result=entry["result"],
                 status={True: "holds", False: "fails", None: "open"}[holds],
                 verdict={True: "holds", False: "does not hold", None: entry.get("bounds") or "undecided"}[holds],
-                label="recorded, paper scale" if recorded else "this run",
+                label="recorded, paper scale" if from_records else "this run",
                 group=_group(entry["source"], entry["claim"]),
                 link=f"{section}-{seen[target]}" if target == "claims" else section,
             )

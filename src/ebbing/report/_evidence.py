@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,12 +44,17 @@ def certificates(folder: Path) -> str:
         file = folder / f"tables_{name}.csv"
         if not file.exists():
             continue
-        rows = read_rows(file)
+        rows = [row | {"printed": _plain(row["printed"])} if "printed" in row else row for row in read_rows(file)]
         body = "".join(f"<tr>{_cells('td', list(row.values()))}</tr>" for row in rows)
         table = f"<table><thead><tr>{_cells('th', list(rows[0]))}</tr></thead><tbody>{body}</tbody></table>"
         opened = " open" if name == "two" else ""
         parts.append(f"<details{opened}><summary>{html.escape(caption)}</summary>{table}</details>")
     return "".join(parts)
+
+
+def _plain(formula: str) -> str:
+    """Return a printed polynomial without the commands of TeX."""
+    return re.sub(r"\\left|\\right|[{}]", "", formula)
 
 
 def _cells(tag: str, texts: Sequence[str]) -> str:

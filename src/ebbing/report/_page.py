@@ -41,6 +41,7 @@ def report_page(folder: Path, *, recorded: Path | None = None, failures: Mapping
         "page.html.j2",
         rows=rows,
         groups=GROUPS,
+        trained={row.target for row in rows if is_trained(row.target)},
         sections=sections,
         counts={status: sum(row.status == status for row in rows) for status in ("holds", "fails", "open")},
         failures=failures,
@@ -96,10 +97,13 @@ def _sections(folder: Path, recorded: Path | None, rows: list[Row], failures: Ma
         found |= {(name, "this run")} if (folder / f"{name}.json").exists() else set()
     known = [*DESCRIPTIONS, *sorted({target for target, _ in found} - set(DESCRIPTIONS))]
     sections = []
+    links = {row.link for row in rows}
     for name in known:
-        if (name, "this run") in found:
-            sections.append(make_section(name, folder, "this run", recorded=False, error=failures.get(name, "")))
-        if recorded is not None and (name, "recorded, paper scale") in found:
+        if (name, "this run") in found or name in links:
+            kept = is_trained(name) and (folder / "records").is_dir()
+            label = "recorded runs at paper scale" if kept else "this run"
+            sections.append(make_section(name, folder, label, recorded=False, error=failures.get(name, "")))
+        if recorded is not None and f"{name}-recorded" in links:
             sections.append(make_section(name, recorded, "recorded runs at paper scale", recorded=True))
     return sections
 
