@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ebbing.paper import claims
+from ebbing.paper import claims, order_report
 from ebbing.paper.order_tables import TWO_CATEGORIES
 from ebbing.paper.proofs import best_places, enumerate_orders, generalization_places
-from ebbing.paper.reproduction import _ORDER_PLACES
 from ebbing.problem import Problem
 from ebbing.theory import coefficients, expect, forward_transfer, negative_forgetting, two_task_generalization_slope
 
@@ -80,6 +79,6 @@ def test_erratum_16_order1_needs_four_tasks(T):
 def test_every_erratum_has_a_verdict():
     table = (Path(__file__).parents[2] / "docs" / "theory" / "errata.md").read_text("utf-8")
     listed = set(re.findall(r"^\| (E\d+) ", table, re.MULTILINE))
-    sources = [claim.source for claim in claims.CLAIMS.values()] + list(_ORDER_PLACES.values())
+    sources = [claim.source for claim in claims.CLAIMS.values()] + list(order_report.PLACES.values())
     assert len(listed) == 17
     assert {number for source in sources for number in re.findall(r"erratum (E\d+)", source)} == listed

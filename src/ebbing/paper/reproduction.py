@@ -101,24 +101,7 @@ def _tables(folder: Path, progress: Progress, options: Options) -> list[Verdict]
     for name, text in order_report.to_csv(result).items():
         write_atomic(folder / f"tables_{name}.csv", text)
     procedure = "exact polynomials in r, positivity proved on (0, 1)"
-    return [Verdict(s.name, _place_of(s.name), procedure, s.proved, s.holds) for s in result.statements]
-
-
-_ORDER_PLACES = {
-    "Prop. order1, 1) the same": "Prop. order1, erratum E16",
-    "Prop. order1": "Prop. order1",
-    "Prop. order2": "Prop. order2",
-    "Prop. order3": "Prop. order3",
-    "Tables": "tables of orders",
-    "Proof of Prop. order2": "proof of Prop. order2, erratum E10",
-    "Special case": "Section 4.3, special cases",
-    "Expected by the paper": "Section 4.3, expected",
-}
-
-
-def _place_of(statement: str) -> str:
-    """Return where a statement about orders stands in the paper; "new" if it does not."""
-    return next((place for start, place in _ORDER_PLACES.items() if statement.startswith(start)), "new")
+    return [Verdict(s.name, order_report.place_of(s.name), procedure, s.proved, s.holds) for s in result.statements]
 
 
 def _rules(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
