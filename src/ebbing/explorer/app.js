@@ -134,8 +134,8 @@
     }
     for (const id of ["best-forgetting", "best-generalization"]) {
       $(id).disabled = problem.T > 8;
-      $(id).title = problem.T > 8 ? "All orders are compared for up to 8 tasks; for more: ebbing order" : "";
     }
+    $("order-limit").hidden = problem.T <= 8;
   }
 
   function move(from, to) {
@@ -249,6 +249,7 @@
     on("link", "click", (_, event) => copy(location.href, event.target));
     on("save-tasks", "click", (_, event) => save("tasks.csv", event.target.dataset.text));
     window.addEventListener("hashchange", restore);
+    matchMedia("(max-width: 480px)").addEventListener("change", () => update());
     document.addEventListener("dragover", (event) => event.preventDefault());
     document.addEventListener("drop", (event) => {
       event.preventDefault();

@@ -1,7 +1,8 @@
 "use strict";
 /* Small SVG charts: lines with bands, signed stacked bars, a heat map. All text goes through `escape`. */
 const charts = (() => {
-  const WIDTH = 560;
+  const isNarrow = matchMedia("(max-width: 480px)");
+  const width = () => (isNarrow.matches ? 360 : 560); // in units of the picture: letters stay readable on a telephone
   const HEIGHT = 300;
   const MARGIN = { left: 58, right: 16, top: 14, bottom: 44 };
 
@@ -52,14 +53,14 @@ const charts = (() => {
   };
 
   function frame(o) {
-    const width = o.width ?? WIDTH;
-    const height = o.height ?? HEIGHT;
-    const x = scale(o.x[0], o.x[1], MARGIN.left, width - MARGIN.right, o.xlog);
+    const wide = width();
+    const height = HEIGHT;
+    const x = scale(o.x[0], o.x[1], MARGIN.left, wide - MARGIN.right, o.xlog);
     const y = scale(o.y[0], o.y[1], height - MARGIN.bottom, MARGIN.top, o.ylog);
     const parts = [];
     for (const value of ticks(o.y[0], o.y[1], o.ylog)) {
       const at = y(value).toFixed(1);
-      parts.push(`<line class="grid" x1="${MARGIN.left}" x2="${width - MARGIN.right}" y1="${at}" y2="${at}"/>`);
+      parts.push(`<line class="grid" x1="${MARGIN.left}" x2="${wide - MARGIN.right}" y1="${at}" y2="${at}"/>`);
       parts.push(`<text class="tick" x="${MARGIN.left - 7}" y="${at}" dy="4" text-anchor="end">${format(value)}</text>`);
     }
     for (const value of o.xticks ?? ticks(o.x[0], o.x[1], o.xlog)) {
@@ -69,9 +70,9 @@ const charts = (() => {
       parts.push(`<text class="tick" x="${at}" y="${foot + 19}" text-anchor="middle">${format(value)}</text>`);
     }
     const foot = height - MARGIN.bottom;
-    parts.push(`<line class="axis" x1="${MARGIN.left}" x2="${width - MARGIN.right}" y1="${foot}" y2="${foot}"/>`);
-    parts.push(`<text class="label" x="${(MARGIN.left + width - MARGIN.right) / 2}" y="${height - 6}" text-anchor="middle">${escape(o.xlabel)}</text>`);
-    return { x, y, parts, width, height, foot };
+    parts.push(`<line class="axis" x1="${MARGIN.left}" x2="${wide - MARGIN.right}" y1="${foot}" y2="${foot}"/>`);
+    parts.push(`<text class="label" x="${(MARGIN.left + wide - MARGIN.right) / 2}" y="${height - 6}" text-anchor="middle">${escape(o.xlabel)}</text>`);
+    return { x, y, parts, width: wide, height, foot };
   }
 
   const shortened = (text, most) => ([...text].length > most ? `${[...text].slice(0, most - 1).join("")}…` : text);
@@ -138,12 +139,12 @@ const charts = (() => {
   function read(node, readings, { places, top, foot }, event) {
     const picture = node.querySelector("svg");
     const box = picture.getBoundingClientRect();
-    const at = ((event.clientX - box.left) / box.width) * WIDTH;
+    const at = ((event.clientX - box.left) / box.width) * width();
     picture.querySelector(".reading")?.remove();
     if (!places.length || at < MARGIN.left - 10) return;
     const nearest = places.reduce((best, x, i) => (Math.abs(x - at) < Math.abs(places[best] - at) ? i : best), 0);
     const x = places[nearest].toFixed(1);
-    const left = places[nearest] > WIDTH / 2;
+    const left = places[nearest] > width() / 2;
     picture.insertAdjacentHTML("beforeend", `<g class="reading"><line x1="${x}" x2="${x}" y1="${top}" y2="${foot}"/><text x="${x}" dx="${left ? -6 : 6}" y="${top + 28}" text-anchor="${left ? "end" : "start"}">${escape(readings[nearest])}</text></g>`);
   }
 
@@ -164,7 +165,7 @@ const charts = (() => {
 
   /** Signed parts of several totals, stacked from zero to both sides. rows: {name, total, parts: [{value, className, name}]}. */
   function stacks(o) {
-    const width = WIDTH;
+    const wide = width();
     const rowHeight = 104;
     const height = 8 + rowHeight * o.rows.length;
     let low = 0;
@@ -180,7 +181,7 @@ const charts = (() => {
       low = Math.min(low, below);
       high = Math.max(high, above);
     }
-    const x = scale(low, high > low ? high : low + 1, 16, width - 16, false);
+    const x = scale(low, high > low ? high : low + 1, 16, wide - 16, false);
     const parts = [];
     o.rows.forEach((row, r) => {
       const top = 44 + r * rowHeight;
@@ -193,17 +194,17 @@ const charts = (() => {
         const to = part.value < 0 ? below : above + part.value;
         if (part.value < 0) below += part.value;
         else above += part.value;
-        const wide = x(to) - x(from);
+        const length = x(to) - x(from);
         parts.push(
-          `<rect class="part ${part.className}" x="${x(from).toFixed(1)}" y="${top}" width="${Math.max(wide, 0.5).toFixed(1)}" height="44"><title>${escape(part.name)}: ${format(part.value)}</title></rect>`,
+          `<rect class="part ${part.className}" x="${x(from).toFixed(1)}" y="${top}" width="${Math.max(length, 0.5).toFixed(1)}" height="44"><title>${escape(part.name)}: ${format(part.value)}</title></rect>`,
         );
-        if (wide > 46) {
+        if (length > 46) {
           parts.push(`<text class="inside" x="${((x(from) + x(to)) / 2).toFixed(1)}" y="${top + 27}" text-anchor="middle">${format(part.value)}</text>`);
         }
       }
       parts.push(`<line class="axis strong" x1="${x(0).toFixed(1)}" x2="${x(0).toFixed(1)}" y1="${top - 4}" y2="${top + 48}"/>`);
     });
-    return svg({ parts, width, height }, o.title);
+    return svg({ parts, width: wide, height }, o.title);
   }
 
   /** A matrix as colored cells, with its numbers where they fit. */
@@ -211,8 +212,8 @@ const charts = (() => {
     const rows = o.values.length;
     const columns = o.values[0].length;
     const left = 96;
-    const cell = Math.min(56, (WIDTH - left - 8) / columns);
-    const rowHeight = Math.min(34, Math.max(300 / rows, 12));
+    const cell = Math.min(84, (width() - left - 8) / columns);
+    const rowHeight = Math.min(38, Math.max(300 / rows, 12));
     const top = 26;
     const height = top + rows * rowHeight + 8;
     const finite = o.values.flatMap((row) => [...row]).filter(Number.isFinite);
@@ -242,7 +243,7 @@ const charts = (() => {
         }
       });
     });
-    return svg({ parts, width: WIDTH, height }, o.title);
+    return svg({ parts, width: width(), height }, o.title);
   }
 
   function svg(f, title) {

@@ -22,10 +22,13 @@ const view = (() => {
     return sorted.length ? sorted[Math.floor((sorted.length - 1) * share)] : 1;
   };
 
-  /** The place of the least value, if it is a lowest point between two ends. */
-  function floorOf(values) {
-    const least = values.reduce((best, v, i) => (v < values[best] || !Number.isFinite(values[best]) ? i : best), 0);
-    return least > 0 && least < values.length - 1 ? least : null;
+  /** The place of a descent floor: a lowest point right of p = n, from which the curve rises again; null if there is none. */
+  function floorOf(sizes, values, n) {
+    const right = sizes.map((_, i) => i).filter((i) => sizes[i] > n && Number.isFinite(values[i]));
+    if (!right.length) return null;
+    const least = right.reduce((best, i) => (values[i] < values[best] ? i : best), right[0]);
+    const end = right[right.length - 1];
+    return least !== right[0] && least !== end && values[end] - values[least] > 1e-3 * Math.abs(values[least]) ? least : null;
   }
 
   function drawCurves(computation) {
@@ -40,7 +43,7 @@ const view = (() => {
     const band = (mean, std, low = -Infinity) => (computation.plain ? [mean.map((m, i) => Math.max(m - std[i], low)), mean.map((m, i) => m + std[i])] : null);
     const readings = (letter, mean, std) => sizes.map((p, i) => `p = ${whole(p)}: ${letter} = ${format(mean[i])}${computation.plain ? ` ± ${format(std[i])}` : ""}`);
     const chart = (letter, mean, std, options) => {
-      const floor = floorOf(mean);
+      const floor = floorOf(sizes, mean, n);
       const marks = [{ x: problem.p, y: result[letter], text: `${letter} = ${format(result[letter])}`, className: letter }];
       if (floor !== null && sizes[floor] !== problem.p) marks.push({ x: sizes[floor], y: mean[floor], text: `floor ${format(mean[floor])}`, dy: 18, className: letter });
       charts.put($(`chart-${letter}`), {
@@ -67,15 +70,16 @@ const view = (() => {
     const n = Math.max(...problem.n);
     const usual = Math.max(...[F[0], G[0]].filter(Number.isFinite).map(Math.abs), 1e-12);
     const visible = [...F, ...G].filter((x) => x <= 3 * usual && x >= -1.5 * usual);
-    const least = G.reduce((best, g, i) => (g < G[best] || !Number.isFinite(G[best]) ? i : best), 0);
+    const [leastF, leastG] = [F, G].map((values) => values.reduce((best, v, i) => (v < values[best] || !Number.isFinite(values[best]) ? i : best), 0));
     const here = problem.memory / n;
     charts.put($("chart-replay"), {
-      id: "replay", title: `F and G against the old data per old task; the least G is ${format(G[least])} at ${memories[least]} samples`,
+      id: "replay", title: `F and G against the old data per old task; the least F is ${format(F[leastF])} at ${memories[leastF]} samples, the least G ${format(G[leastG])} at ${memories[leastG]}`,
       x: [0, 1], y: range(visible, { zero: true }), xlabel: "samples of each old task, as a share of n",
       series: [{ x: memories.map((m) => m / n), y: F, className: "F" }, { x: memories.map((m) => m / n), y: G, className: "G" }],
       readings: memories.map((m, i) => `${m} samples: F = ${format(F[i])}, G = ${format(G[i])}`),
       marks: [
-        { x: memories[least] / n, y: G[least], text: `least G: ${memories[least]} samples`, className: "G", dy: 18 },
+        { x: memories[leastG] / n, y: G[leastG], text: `least G: ${memories[leastG]} samples`, className: "G", dy: -8 },
+        { x: memories[leastF] / n, y: F[leastF], text: `least F: ${memories[leastF]} samples`, className: "F", dy: 18 },
         { x: here, y: result.F, className: "F" }, { x: here, y: result.G, className: "G" },
       ],
     });
@@ -102,7 +106,10 @@ const view = (() => {
       readings: steps.map((t) => `after ${t} tasks: F = ${format(result.curve[t - 1])}`),
       marks: steps.map((x) => ({ x, y: result.curve[x - 1], className: "F" })),
     });
-    for (const note of document.querySelectorAll(".band-note")) note.textContent = problem.memory || problem.learner.name !== "minimum-norm" ? " (known without old data and for minimum norm only)" : "";
+    const plain = !problem.memory && problem.learner.name === "minimum-norm";
+    const band = plain ? "Band: one standard deviation of a single run, exact." : "The spread of single runs is known for minimum norm without old data only.";
+    for (const note of document.querySelectorAll(".band-note")) note.textContent = band;
+    $("peak-note").hidden = !plain;
   }
 
   function answer(computation) {
