@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -40,6 +40,47 @@ def progress_bar(description: str) -> Iterator[Callable[..., None]]:
             show()
 
         yield report
+
+
+@contextmanager
+def progress_bars(names: Sequence[str]) -> Iterator[Callable[[str], AbstractContextManager[Callable[..., None]]]]:
+    """Show the progress of several parts in one display: all of them, with the time left of the one at work.
+
+    Args:
+        names: The parts, in the order in which they run.
+
+    Yields:
+        A function that opens the bar of a part, and fails with it.
+
+    Example:
+        >>> with progress_bars(["theory", "networks"]) as part, part("theory") as report:
+        ...     report(0.5)
+    """
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[state]:>7}"))
+    with _delayed_bar(*columns, TimeElapsedColumn(), TimeRemainingColumn()) as (display, show):
+        lines = {name: display.add_task(name, total=1.0, start=False, state="waiting") for name in names}
+
+        @contextmanager
+        def part(name: str) -> Iterator[Callable[..., None]]:
+            line = lines[name]
+            display.start_task(line)
+
+            def report(fraction: float, words: str = "") -> None:
+                description = f"{name}: {escape_control(words)}" if words else name
+                display.update(line, completed=fraction, description=description, state=f"{fraction:.0%}")
+                show()
+
+            report(0.0)
+            try:
+                yield report
+            except BaseException:
+                display.update(line, description=name, state="failed")
+                display.stop_task(line)
+                raise
+            display.update(line, completed=1.0, description=name, state="done")
+            show()
+
+        yield part
 
 
 @contextmanager

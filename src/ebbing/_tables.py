@@ -1,7 +1,7 @@
 """Tables of results: one neutral value, shown as aligned text, as HTML or as a pandas DataFrame.
 
-A result states its tables once (`_tables`); `Tabular` turns them into `summary()`, `to_html()` and the view of a
-notebook. Text that users give (names of tasks) is shown with its control characters escaped.
+A result states its tables once (`_tables`); `Tabular` turns them into `summary()`, the view of a notebook and the page
+of `to_html()`. Text that users give (names of tasks) is shown with its control characters escaped.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class Table:
 
 
 class Tabular:
-    """A result that shows itself as tables: as text, as HTML and in a notebook."""
+    """A result that shows itself as tables: as text, in a notebook, and as a page."""
 
     def _tables(self) -> Sequence[Table]:
         raise NotImplementedError
@@ -143,15 +143,21 @@ class Tabular:
         return "\n\n".join(table.to_text(width) for table in self._tables())
 
     def to_html(self) -> str:
-        """Return the result as a fragment of HTML.
+        """Return the result as one self-contained page: tables, pictures and data, for light, dark and print.
 
         Returns:
-            Paragraphs and tables with the text of users escaped, without style sheet or script.
+            The page, with the text of users escaped. It has no script, loads nothing and sends nothing. Pictures need
+            matplotlib and data to download pandas; without them, the page has the tables.
+
+        Raises:
+            ImportError: If jinja2 is not installed.
         """
-        return "<div>\n" + "\n".join(table.to_html() for table in self._tables()) + "\n</div>"
+        from ebbing.report import result_page
+
+        return result_page(self)
 
     def _repr_html_(self) -> str:
-        return self.to_html()
+        return "<div>\n" + "\n".join(table.to_html() for table in self._tables()) + "\n</div>"
 
 
 def abridged_rows(size: int, row: Callable[[int], Sequence[str]]) -> list[Sequence[str]]:

@@ -1,15 +1,62 @@
 """The explorer in a real browser: its numbers are Python's, and every control, preset and link works."""
 
+import itertools
 import json
+import shlex
 
 import numpy as np
 import pytest
 from browser import Tab, open_browser
+from command_line import answer, run  # noqa: F401 (fixtures)
 
 import ebbing
 from ebbing.explorer import explorer_page, write_explorer
 
 HOSTILE = "<img src=x onerror=window.hacked=1><script>window.hacked=1</script>"
+REVERSED = "cats \u202eslac \u200f"
+
+LEARNERS = {
+    "minimum-norm": ebbing.MinimumNorm,
+    "ridge": ebbing.Ridge,
+    "gradient-steps": ebbing.GradientSteps,
+    "gradient-flow": ebbing.GradientFlow,
+    "averaged": ebbing.Averaged,
+    "one-pass-sgd": ebbing.OnePassSgd,
+}
+
+
+class Explorer(Tab):
+    """A tab with the explorer."""
+
+    def settle(self):
+        self.page.evaluate(
+            "() => new Promise(f => { const look = () => ebbing.busy ? requestAnimationFrame(look)"
+            " : requestAnimationFrame(() => requestAnimationFrame(f)); look(); })"
+        )
+
+    def slide(self, control, value):
+        self.page.evaluate(
+            "([id, value]) => { const e = document.getElementById(id); e.value = value;"
+            " e.dispatchEvent(new Event('input')); }",
+            [control, value],
+        )
+        self.settle()
+
+    def choose(self, control, value):
+        self.page.select_option(control, value)
+        self.settle()
+
+    @property
+    def state(self):
+        return self.page.evaluate("ebbing.state")
+
+    @property
+    def result(self):
+        return self.page.evaluate(
+            "() => ({F: ebbing.current.result.F, G: ebbing.current.result.G, p: ebbing.state.p, n: ebbing.state.n,"
+            " message: document.getElementById('message').textContent,"
+            " answer: document.getElementById('answer').textContent})"
+        )
 
 
 @pytest.fixture(scope="module")
@@ -25,29 +72,23 @@ def address(tmp_path_factory):
     return file.as_uri()
 
 
-class Explorer(Tab):
-    """A tab with the explorer."""
-
-    def slide(self, control, value):
-        self.page.evaluate(
-            "([id, value]) => { const e = document.getElementById(id); e.value = value;"
-            " e.dispatchEvent(new Event('input')); }",
-            [control, value],
-        )
-        self.settle()
-
-    @property
-    def result(self):
-        return self.page.evaluate(
-            "() => ({F: ebbing.current.result.F, G: ebbing.current.result.G, p: ebbing.state.p, n: ebbing.state.n,"
-            " message: document.getElementById('message').textContent,"
-            " answer: document.getElementById('answer').textContent})"
-        )
+@pytest.fixture(scope="module")
+def shared(browser, address):
+    """One page for all tests: opening one takes longer than most of them."""
+    return Explorer(browser).open(address)
 
 
 @pytest.fixture
-def tab(browser, address):
-    tab = Explorer(browser).open(address)
+def tab(shared):
+    shared.choose("#preset", "0-0")
+    yield shared
+    assert shared.faults == []
+    assert shared.page.evaluate("window.hacked") is None
+
+
+@pytest.fixture
+def other_tab(browser):
+    tab = Explorer(browser)
     yield tab
     assert tab.faults == []
     assert tab.page.evaluate("window.hacked") is None
@@ -57,73 +98,121 @@ def tab(browser, address):
 COMPUTE = """cases => cases.map(c => {
     const problem = {...ebbing.engine.fromGram(c.gram), p: c.p, variance: c.sigma.map(s => s * s)};
     const order = [...c.n.keys()];
+    const plan = c.memory ? ebbing.engine.replay(c.n, order, c.memory) : ebbing.engine.sequential(c.n, order);
     const plain = ebbing.engine.expect(problem, ebbing.engine.sequential(c.n, order));
-    const mixed = ebbing.engine.expect(problem, ebbing.engine.replay(c.n, order, c.memory), c.weight);
+    const mixed = ebbing.engine.expect(problem, plan, c.learner);
+    const totals = ebbing.engine.totals(problem, plan, c.learner);
     const std = ebbing.engine.deviations(problem, c.n);
     const terms = e => [...Object.values(e.terms.F), ...Object.values(e.terms.G)];
     const flat = e => [e.F, e.G, ...terms(e), ...e.errors.flatMap(r => [...r])];
-    return {plain: flat(plain), mixed: flat(mixed), std: [std.F, std.G]};
+    return {plain: flat(plain), mixed: flat(mixed), totals: [totals.F, totals.G], std: [std.F, std.G]};
 })"""
 
 
+def random_learner(rng, N, p):
+    """Any learner, with numbers at which it neither diverges nor does nothing."""
+    name = str(rng.choice(list(LEARNERS)))
+    numbers = {
+        "minimum-norm": {},
+        "ridge": {"penalty": 10 ** rng.uniform(-1, 3)},
+        "gradient-steps": {"rate": rng.uniform(0.1, 1.9) / (N**0.5 + p**0.5) ** 2, "steps": int(rng.integers(1, 60))},
+        "gradient-flow": {"time": 10 ** rng.uniform(-4, 0)},
+        "averaged": {"weight": rng.uniform(0.05, 1)},
+        "one-pass-sgd": {"rate": rng.uniform(0.1, 1.9) / (p + 2)},
+    }[name]
+    return {"name": name} | numbers
+
+
 def random_case(rng):
-    T = int(rng.integers(2, 9))
+    T = int(rng.integers(2, 7))
     vectors = rng.standard_normal((T, int(rng.integers(1, 6)))) * rng.uniform(0.1, 3)
     if rng.random() < 0.3:
         vectors[-1] = vectors[0]
-    n = rng.integers(1, 60, T)
-    memory, p = int(rng.integers(1, 30)), int(rng.integers(8, 300))
-    forbidden = {int(N) for t in range(T) for N in (n[t], n[t] + t * memory)}
-    while any(abs(p - N) <= 3 for N in forbidden):
+    n = rng.integers(1, 50, T)
+    memory, p = int(rng.integers(0, 20)), int(rng.integers(8, 200))
+    while any(abs(p - N) <= 3 for t in range(T) for N in (n[t], n[t] + t * memory)):
         p += 1
+    learner = random_learner(rng, max(n[t] + t * memory for t in range(T)), p)
+    if learner["name"] == "one-pass-sgd":
+        memory = 0  # mixtures are not known
     sigma = rng.uniform(0, 1, T) * (rng.random() < 0.8)
     return {
         "gram": (vectors @ vectors.T).tolist(), "n": n.tolist(), "p": p, "sigma": sigma.tolist(), "memory": memory,
-        "weight": float(rng.choice([1.0, rng.uniform(0.05, 1)])),
+        "learner": learner,
     }  # fmt: skip
 
 
 def python_numbers(case):
     problem = ebbing.Problem(gram=case["gram"], n=case["n"], p=case["p"], sigma=case["sigma"])
-    plan = ebbing.Curriculum.replay(problem, memory=case["memory"])
-    plain, mixed = ebbing.expect(problem), ebbing.expect(problem, plan, learner=ebbing.Averaged(case["weight"]))
+    plan = ebbing.Curriculum.replay(problem, memory=case["memory"]) if case["memory"] else None
+    numbers = {key: value for key, value in case["learner"].items() if key != "name"}
+    plain = ebbing.expect(problem)
+    mixed = ebbing.expect(problem, plan, learner=LEARNERS[case["learner"]["name"]](**numbers))
 
     def flat(e):
         t = e.terms
-        terms = [t.F1, t.F2, t.F4, t.F3, t.G1, t.G2, t.G4, t.G3]
+        terms = [t.F1, t.F2, getattr(t, "F4", 0), t.F3, t.G1, t.G2, getattr(t, "G4", 0), t.G3]
         return [e.forgetting, e.generalization, *terms, *e.errors.ravel()]
 
-    return {"plain": flat(plain), "mixed": flat(mixed), "std": [plain.forgetting_std, plain.generalization_std]}
+    return {
+        "plain": flat(plain),
+        "mixed": flat(mixed),
+        "totals": [mixed.forgetting, mixed.generalization],
+        "std": [plain.forgetting_std, plain.generalization_std],
+    }
+
+
+def assert_equal_to_python(cases, found):
+    for case, numbers in zip(cases, found, strict=True):
+        for key, expected in python_numbers(case).items():
+            difference = np.abs(np.subtract(numbers[key], expected))
+            assert np.all(difference <= 1e-12 * (np.abs(expected) + np.abs(expected).max())), (key, case)
 
 
 def test_thousand_random_problems_equal_python(tab):
     rng = np.random.default_rng(20)
     cases = [random_case(rng) for _ in range(1000)]
-    for case, found in zip(cases, tab.page.evaluate(COMPUTE, cases), strict=True):
-        expected = python_numbers(case)
-        for key in ("plain", "mixed", "std"):
-            scale = max(map(abs, expected[key]))
-            np.testing.assert_allclose(found[key], expected[key], rtol=1e-12, atol=1e-12 * scale, err_msg=str(case))
+    assert {case["learner"]["name"] for case in cases} == set(LEARNERS)
+    assert_equal_to_python(cases, tab.page.evaluate(COMPUTE, cases))
+
+
+def test_ridge_of_many_samples_equals_python(tab):
+    problem = {"gram": [[1.0, 0.3], [0.3, 2.0]], "n": [1000, 700], "sigma": [0.3, 0.5]}
+    cases = [problem | {"p": p, "memory": m, "learner": {"name": "ridge", "penalty": 50.0}}
+             for p, m in ((300, 0), (900, 0), (100_000, 30))]  # fmt: skip
+    assert_equal_to_python(cases, tab.page.evaluate(COMPUTE, cases))
 
 
 def test_sliders_show_the_librarys_numbers(tab):
     for control, value in (("n", 250), ("p", 333), ("sigma", 0.75), ("T", 13)):
         tab.slide(control, value)
-        seen = tab.result
-        state = tab.page.evaluate("ebbing.state")
+        seen, state = tab.result, tab.state
         e = ebbing.expect(ebbing.Problem.orthogonal(T=state["T"], n=state["n"], p=state["p"], sigma=state["sigma"]))
         assert seen["F"] == pytest.approx(e.forgetting, rel=1e-12, abs=1e-12)
         assert seen["G"] == pytest.approx(e.generalization, rel=1e-12)
         assert f"{e.generalization:.3g}"[:4] in seen["answer"]
 
 
-def test_every_preset_draws_and_its_python_lines_run(tab):
+def test_curves_are_the_librarys_numbers(tab):
+    curve = tab.page.evaluate("ebbing.current.points('curve')")
+    replay = tab.page.evaluate("ebbing.current.points('replay')")
+    assert len(curve["x"]) > 100
+    problem = ebbing.Problem.orthogonal(T=8, n=50, p=100, sigma=0.3)
+    for i in range(0, len(curve["x"]), 10):
+        e = ebbing.expect(problem.replace(p=curve["x"][i]))
+        assert curve["F"][i] == pytest.approx(e.forgetting, rel=1e-11, abs=1e-12)
+        assert curve["Gstd"][i] == pytest.approx(e.generalization_std, rel=1e-9)
+    e = ebbing.expect(problem, ebbing.Curriculum.replay(problem, memory=replay["x"][10]))
+    assert replay["G"][10] == pytest.approx(e.generalization, rel=1e-12)
+
+
+def test_every_preset_draws_and_its_lines_run(tab, tmp_path, answer):  # noqa: F811
     values = tab.page.eval_on_selector_all("#preset option", "options => options.map(o => o.value)")
     presets = [value for value in values if value != "own"]
-    assert len(presets) >= 10
+    assert len(presets) >= 20
+    commands = []
     for value in presets:
-        tab.page.select_option("#preset", value)
-        tab.settle()
+        tab.choose("#preset", value)
         assert tab.page.inner_text("#notice")
         assert tab.result["message"] == ""
         assert tab.page.locator("#results svg").count() == 6
@@ -131,31 +220,49 @@ def test_every_preset_draws_and_its_python_lines_run(tab):
         exec(tab.page.inner_text("#python"), names)
         assert names["e"].forgetting == pytest.approx(tab.result["F"], rel=1e-12, abs=1e-12)
         assert names["e"].generalization == pytest.approx(tab.result["G"], rel=1e-12)
+        file = tab.page.get_attribute("#save-tasks", "data-text")
+        commands.append((tab.page.inner_text("#command"), file, tab.result["F"]))
+    for command, file, F in [c for c in commands if c[1] and "angle" not in c[0]][-1:] + [
+        c for c in commands if "--replay" in c[0]
+    ][-1:]:
+        (tmp_path / "tasks.csv").write_text(file)
+        output = json.loads(answer(*shlex.split(command)[1:], "--json"))
+        assert output["forgetting"]["mean"] == pytest.approx(F, rel=1e-12)
 
 
-def test_link_restores_the_state(tab, browser):
-    tab.page.select_option("#kind", "categories")
+def test_link_restores_the_state(tab, other_tab):
+    tab.choose("#kind", "categories")
     tab.page.fill("#labels", "AABBC")
+    tab.choose("#learner", "ridge")
+    tab.slide("penalty", 100)
     tab.slide("memory", 7)
     tab.page.click("#order li:first-child button:last-child")
     tab.settle()
-    before = tab.result
-    other = Explorer(browser).open(tab.page.url)
-    assert other.result == before
-    assert other.page.inner_text("#python") == tab.page.inner_text("#python")
+    other_tab.open(tab.page.url)
+    assert other_tab.result == tab.result
+    assert other_tab.page.inner_text("#python") == tab.page.inner_text("#python")
     assert "reordered([1, 0, 2, 3, 4])" in tab.page.inner_text("#python")
-    other.page.close()
 
 
-def test_best_order_is_the_proved_one(tab):
-    tab.page.select_option("#kind", "categories")
+@pytest.mark.parametrize(("learner", "memory"), [("minimum-norm", 0), ("averaged", 5), ("ridge", 3)])
+def test_best_order_beats_all_others(tab, learner, memory):
+    tab.choose("#kind", "categories")
     tab.page.fill("#labels", "AABBC")
+    tab.choose("#learner", learner)
+    tab.slide("memory", memory)
     tab.slide("p", 300)
+    state = tab.state
+    problem = ebbing.Problem.categories("AABBC", n=state["n"], p=state["p"], sigma=state["sigma"])
+    how = {"minimum-norm": ebbing.MinimumNorm(), "averaged": ebbing.Averaged(0.5), "ridge": ebbing.Ridge(10)}[learner]
+
+    def forgetting(order):
+        tasks = problem.reordered(order)
+        return ebbing.expect(tasks, ebbing.Curriculum.replay(tasks, memory) if memory else None, learner=how).forgetting
+
     tab.page.click("#best-forgetting")
     tab.settle()
-    state = tab.page.evaluate("ebbing.state")
-    problem = ebbing.Problem.categories("AABBC", n=state["n"], p=state["p"], sigma=state["sigma"])
-    assert tab.result["F"] == pytest.approx(ebbing.best_order(problem, objective="forgetting").value, rel=1e-12)
+    best = min(forgetting(list(order)) for order in itertools.permutations(range(5)))
+    assert tab.result["F"] == pytest.approx(best, rel=1e-11)
     assert "Best of all 120 orders" in tab.page.inner_text("#order-result")
 
 
@@ -169,11 +276,12 @@ def test_best_order_is_the_proved_one(tab):
         ("1, 5\n5, 1", "No vectors have these inner products"),
         ("1, x\nx, 1", "is not a"),
         ("1, 1e999\n1e999, 1", "is not a"),
+        ("a, b, c\n1, 0\n0, 1", "first line has 3 names"),
         (HOSTILE, "not a number"),
     ],
 )
 def test_pasted_nonsense_gets_a_message(tab, text, message):
-    tab.page.select_option("#kind", "gram")
+    tab.choose("#kind", "gram")
     tab.page.fill("#matrix", text)
     tab.settle()
     assert message in tab.result["message"]
@@ -182,39 +290,84 @@ def test_pasted_nonsense_gets_a_message(tab, text, message):
     assert tab.result["message"] == ""
 
 
-def test_hostile_addresses_and_names_are_harmless(browser, address, tmp_path):
-    tab = Explorer(browser).open(f"{address}#kind=categories&labels={HOSTILE}&n=1e99&order=9-9&p=<script>")
-    assert "give a whole number" in tab.page.inner_text("#message") or tab.result["answer"]
-    assert tab.page.evaluate("window.hacked") is None
-    names = [HOSTILE, "</script><script>window.hacked=1</script>", "猫"]
+def test_matrix_from_a_file_is_read(tab, tmp_path):
+    file = tmp_path / "distances.csv"
+    file.write_text("news,code,math\n0,3,4\n3,0,5\n4,5,0\n")
+    tab.choose("#kind", "distances")
+    tab.page.set_input_files("#file", file)
+    tab.page.wait_for_timeout(50)
+    tab.settle()
+    state = tab.state
+    assert tab.page.locator("#order li span").all_inner_texts() == ["news", "code", "math"]
+    distances = [[0, 3, 4], [3, 0, 5], [4, 5, 0]]
+    norms = [square**0.5 for square in tab.page.evaluate("[...ebbing.current.problem.start]")]
+    problem = ebbing.Problem.from_distances(distances, norms=norms, n=state["n"], p=state["p"], sigma=state["sigma"])
+    assert tab.result["F"] == pytest.approx(ebbing.expect(problem).forgetting, rel=1e-9)
+    (tmp_path / "large.csv").write_text("1," * 60_000)
+    tab.page.set_input_files("#file", tmp_path / "large.csv")
+    assert "fewer than 100,000" in tab.page.inner_text("#message")
+
+
+def test_unknown_expectations_get_a_message(tab):
+    tab.choose("#learner", "gradient-steps")
+    assert tab.result["message"] == ""
+    tab.slide("rate", 300)
+    assert "gradient steps diverge above a rate of" in tab.result["message"]
+
+
+def test_hostile_addresses_and_names_are_harmless(other_tab, address, tmp_path):
+    other_tab.open(
+        f"{address}#toString=1&kind=categories&labels={HOSTILE}&n=1e99&order=9-9&p=<script>&__proto__=1&names={HOSTILE}"
+    )
+    assert "give a whole number" in other_tab.page.inner_text("#message")
+    names = [
+        HOSTILE,
+        "</script><script>window.hacked=1</script>",
+        "</style>",
+        "javascript:window.hacked=1",
+        "猫",
+        REVERSED,
+    ]
     file = tmp_path / "named.html"
-    write_explorer(file, ebbing.Problem.orthogonal(T=3, n=5, p=20, names=names))
-    tab.open(file.as_uri())
-    assert tab.page.locator("#order li span").all_inner_texts() == names
-    assert tab.page.evaluate("window.hacked") is None
-    assert tab.faults == []
-    tab.page.close()
+    write_explorer(file, ebbing.Problem.orthogonal(T=6, n=5, p=20, names=names))
+    other_tab.open(file.as_uri())
+    shown = [*names[:-1], "cats \\u202eslac \\u200f"]
+    assert other_tab.page.locator("#order li span").all_inner_texts() == shown
+    other_tab.open(other_tab.page.url)  # the link has the names, too
+    assert other_tab.page.locator("#order li span").all_inner_texts() == shown
+    other_tab.open(f"{address}#kind=gram&matrix={REVERSED.replace(' ', '')},b%0A1,0%0A0,1")
+    assert "\u202e" not in other_tab.page.inner_text("#order")
 
 
-def test_given_problem_with_unequal_tasks_is_exact(browser, tmp_path):
+def test_given_problem_with_unequal_tasks_is_exact(other_tab, address, tmp_path):
     problem = ebbing.Problem(gram=[[1, 0.5, 0], [0.5, 2, 0.1], [0, 0.1, 1]], n=[10, 90, 30], p=50, sigma=[0.1, 0, 0.5])
     file = tmp_path / "given.html"
     write_explorer(file, problem)
-    tab = Explorer(browser).open(file.as_uri())
-    assert tab.result["F"] == pytest.approx(ebbing.expect(problem).forgetting, rel=1e-12)
-    tab.page.close()
+    other_tab.open(file.as_uri())
+    F = ebbing.expect(problem).forgetting
+    assert other_tab.result["F"] == pytest.approx(F, rel=1e-12)
+    other_tab.open(address + other_tab.page.evaluate("location.hash"))  # restored in any copy of the page
+    assert other_tab.result["F"] == pytest.approx(F, rel=1e-12)
 
 
 def test_page_fits_a_telephone_and_works_in_the_dark(browser, address):
     tab = Explorer(browser, color_scheme="dark")
     tab.page.set_viewport_size({"width": 360, "height": 740})
     tab.open(address)
-    assert tab.page.evaluate("document.documentElement.scrollWidth - window.innerWidth") <= 0
+    assert tab.overflow <= 0
     background = tab.page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert tab.serious_issues() == []
     tab.page.click("#theme")
     assert tab.page.evaluate("getComputedStyle(document.body).backgroundColor") != background
     assert tab.faults == []
     tab.page.close()
+
+
+def test_axe_finds_no_serious_issue(tab):
+    assert tab.serious_issues() == []
+    tab.choose("#kind", "gram")
+    tab.choose("#learner", "gradient-steps")
+    assert tab.serious_issues() == []
 
 
 def test_keyboard_alone_suffices(tab):
@@ -227,14 +380,57 @@ def test_keyboard_alone_suffices(tab):
     tab.page.focus("#order li:first-child button:last-child")
     tab.page.keyboard.press("Enter")
     tab.settle()
-    assert tab.page.evaluate("ebbing.state.order")[:2] == [1, 0]
+    assert tab.state["order"][:2] == [1, 0]
     tab.page.keyboard.press("Enter")  # the focus follows the task
     tab.settle()
-    assert tab.page.evaluate("ebbing.state.order")[:3] == [1, 2, 0]
+    assert tab.state["order"][:3] == [1, 2, 0]
     unlabeled = tab.page.evaluate(
-        "[...document.querySelectorAll('input,select,textarea')].filter(e => !e.labels.length).map(e => e.id)"
+        "[...document.querySelectorAll('input,select,textarea')]"
+        ".filter(e => !e.labels.length && !e.getAttribute('aria-label')).map(e => e.id)"
     )
     assert unlabeled == []
+
+
+def test_every_control_is_reached_by_the_tab_key(tab):
+    tab.page.evaluate("document.activeElement.blur()")
+    reached = set()
+    for _ in range(60):
+        tab.page.keyboard.press("Tab")
+        reached.add(tab.page.evaluate("document.activeElement.id || document.activeElement.dataset.copy || ''"))
+    controls = {"theme", "preset", "kind", "T", "n", "p", "sigma", "memory", "learner", "best-forgetting",
+                "best-generalization", "given-order", "python", "command", "link"}  # fmt: skip
+    assert controls - reached == set()
+
+
+def test_tasks_are_dragged_to_another_place(tab):
+    tab.page.drag_and_drop("#order li:nth-child(1) span", "#order li:nth-child(3) span")
+    tab.settle()
+    assert tab.state["order"][:3] == [1, 2, 0]
+
+
+def test_pointer_reads_off_a_curve(tab):
+    tab.page.hover("#chart-F svg")
+    assert "F = " in tab.page.text_content("#chart-F .reading text")
+
+
+def test_colors_can_be_told_apart_by_the_color_blind(tab):
+    """The four parts keep a distance in lightness or hue under each kind of dichromacy (Machado et al. 2009)."""
+    matrices = {
+        "protan": [[0.152, 1.053, -0.205], [0.115, 0.786, 0.099], [-0.004, -0.048, 1.052]],
+        "deutan": [[0.367, 0.861, -0.228], [0.280, 0.673, 0.047], [-0.012, 0.043, 0.969]],
+        "tritan": [[1.256, -0.077, -0.179], [-0.078, 0.931, 0.148], [0.005, 0.691, 0.304]],
+    }
+    for theme in ("light", "dark"):
+        tab.page.evaluate("theme => { document.documentElement.dataset.theme = theme }", theme)
+        read = "[...document.querySelectorAll('.legend .key.part')].map(e => getComputedStyle(e).backgroundColor)"
+        colors = [json.loads(f"[{color[4:-1]}]") for color in tab.page.evaluate(read)]
+        assert len(colors) == 4
+        linear = (np.array(colors) / 255) ** 2.2
+        for kind, matrix in matrices.items():
+            seen = np.clip(linear @ np.array(matrix).T, 0, 1) ** (1 / 2.2)
+            closest = min(np.linalg.norm(a - b) for a, b in itertools.combinations(seen, 2))
+            assert closest > 0.12, f"{theme}, {kind}: {closest:.2f}"
+    tab.page.evaluate("delete document.documentElement.dataset.theme")
 
 
 def test_too_many_tasks_are_refused():

@@ -8,6 +8,8 @@ import pytest
 from browser import Tab, open_browser
 
 from ebbing.report import report_page, write_report
+from ebbing.report._page import all_claims
+from ebbing.report._reproduction import reproduction_markdown
 
 REPRODUCED = Path(__file__).parents[2] / "reproduced"
 HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror=window.hacked=1>"
@@ -39,29 +41,29 @@ def test_report_has_every_claim_and_no_faults(tab, folder):
     mine = json.loads((folder / "verdicts.json").read_text())["verdicts"]
     recorded = json.loads((REPRODUCED / "verdicts.json").read_text())["verdicts"]
     trained = [e for e in recorded if e["target"] not in ("claims", "fig1", "tables", "rules")]
-    assert tab.page.locator("#claim-rows tbody tr").count() == len(mine) + len(trained)
+    assert tab.page.locator("#claim-rows tbody tr.claim").count() == len(mine) + len(trained)
     assert tab.faults == []
     assert tab.page.evaluate("window.hacked") is None
-    assert tab.page.inner_text("#claim-rows tbody tr:first-child td:nth-child(2)") == HOSTILE
+    assert tab.page.inner_text("#claim-rows tbody tr.claim td:nth-child(2) >> nth=0") == HOSTILE
 
 
 def test_every_row_leads_to_its_evidence(tab):
     links = tab.page.eval_on_selector_all("#claim-rows a", "links => links.map(a => a.getAttribute('href').slice(1))")
-    missing = [link for link in set(links) if tab.page.locator(f"section#{link}").count() != 1]
+    missing = [link for link in set(links) if tab.page.locator(f"section#{link}, tr#{link}").count() != 1]
     assert missing == []
 
 
 def test_filter_shows_what_it_says(tab):
     tab.page.select_option("#status", "fails")
     statuses = tab.page.eval_on_selector_all(
-        "#claim-rows tbody tr:not([hidden])", "rows => [...new Set(rows.map(r => r.dataset.status))]"
+        "#claim-rows tbody tr.claim:not([hidden])", "rows => [...new Set(rows.map(r => r.dataset.status))]"
     )
     assert statuses == ["fails"]
     tab.page.select_option("#status", "")
     tab.page.fill("#words", "lemma 2")
-    assert tab.page.locator("#claim-rows tbody tr:not([hidden])").count() >= 1
+    assert tab.page.locator("#claim-rows tbody tr.claim:not([hidden])").count() >= 1
     tab.page.fill("#words", "no such words at all")
-    assert tab.page.locator("#claim-rows tbody tr:not([hidden])").count() == 0
+    assert tab.page.locator("#claim-rows tbody tr.claim:not([hidden])").count() == 0
     tab.page.fill("#words", "")
 
 
@@ -71,6 +73,48 @@ def test_figure_shows_the_numbers_of_the_file(tab, folder):
     )
     expected = [marker["mean"] for marker in json.loads((folder / "fig1.json").read_text())["markers"]]
     assert sorted(drawn) == sorted(expected)
+
+
+def test_groups_are_filtered(tab):
+    tab.page.select_option("#group", "erratum")
+    sources = tab.page.eval_on_selector_all(
+        "#claim-rows tbody tr.claim:not([hidden]) td:first-child", "cells => cells.map(c => c.textContent)"
+    )
+    assert len(sources) > 10
+    assert all("erratum E" in source for source in sources)
+    assert tab.page.locator("#claim-rows tr.group:not([hidden])").count() == 1
+    tab.page.select_option("#group", "")
+
+
+def test_every_statement_of_the_paper_has_a_row():
+    text = (REPRODUCED / "REPRODUCTION.md").read_text("utf-8")
+    statements = ["Lemma 1", "Lemma 2", "Theorem 1", "Theorem 2", "Corollary of Theorem 1", "Prop. C.1", "Prop. order1",
+                  "Prop. order2", "Prop. order3", "Figure 1", "Figure 2 (a)", "Figure 2 (b)", "Figure 2 (c)",
+                  "Figure 2 (d)", "Table 1", "tables of orders"]  # fmt: skip
+    assert [name for name in statements if f"| {name}" not in text] == []
+    assert [k for k in range(1, 18) if f"erratum E{k} |" not in text] == []
+
+
+def test_reproduction_file_is_made_of_the_verdicts():
+    made = reproduction_markdown(all_claims(REPRODUCED, None), {})
+    assert made == (REPRODUCED / "REPRODUCTION.md").read_text("utf-8")
+    verdicts = json.loads((REPRODUCED / "verdicts.json").read_text())["verdicts"]
+    heads_and_counts = 2 * made.count("\n|---") - 1
+    assert made.count("\n| ") == len(verdicts) + heads_and_counts
+
+
+def test_quick_and_recorded_results_stand_side_by_side(folder, tmp_path):
+    for file in REPRODUCED.glob("fig2*"):
+        shutil.copy(file, tmp_path)
+    verdicts = json.loads((REPRODUCED / "verdicts.json").read_text())["verdicts"]
+    mine = [entry for entry in verdicts if entry["target"] == "fig2"]
+    (tmp_path / "verdicts.json").write_text(json.dumps({"verdicts": mine}))
+    page = report_page(tmp_path, recorded=REPRODUCED)
+    quick, recorded, other = (
+        page.index(f'<section id="{name}"') for name in ("fig2", "fig2-recorded", "table1-recorded")
+    )
+    assert quick < recorded < other
+    assert page.count('data-label="recorded, paper scale"') > page.count('data-label="this run"') == len(mine)
 
 
 def test_failed_part_is_named_and_others_stand(tab):
@@ -92,3 +136,23 @@ def test_report_is_below_eight_megabytes(folder):
 def test_folder_without_verdicts_is_refused(tmp_path):
     with pytest.raises(ValueError, match=r"has no verdicts\.json: run ebbing reproduce"):
         report_page(tmp_path)
+
+
+def test_axe_finds_no_serious_issue(tab):
+    """The last test of this page: it keeps one row of each kind and no points, because axe-core looks at each."""
+    tab.page.evaluate(
+        """for (const body of document.querySelectorAll("tbody")) {
+            const kinds = new Set();
+            for (const row of [...body.rows]) {
+                const kind = `${row.className} ${row.dataset.status} ${row.dataset.group}`;
+                if (kinds.has(kind)) row.remove();
+                kinds.add(kind);
+            }
+        }
+        for (const picture of document.querySelectorAll(".main-svg")) picture.replaceChildren();"""
+    )
+    assert tab.page.locator("#claim-rows tr.claim").count() > 5
+    assert tab.serious_issues() == []
+    tab.page.click("#theme")
+    assert tab.page.evaluate("document.documentElement.dataset.theme") == "dark"
+    assert tab.serious_issues("color-contrast") == []

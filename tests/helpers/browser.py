@@ -5,11 +5,19 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
+from importlib.resources import files
 from typing import Self
 
 import pytest
 
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--allow-file-access-from-files"]
+
+SERIOUS = """async (rules) => {
+    const settings = {resultTypes: ["violations"], ...(rules ? {runOnly: {type: "rule", values: rules}} : {})};
+    const found = await axe.run(document, settings);
+    return found.violations.filter(v => ["serious", "critical"].includes(v.impact))
+        .map(v => `${v.id}: ${v.help}: ` + v.nodes.slice(0, 3).map(n => n.html.slice(0, 150)).join(" "));
+}"""
 
 
 @contextmanager
@@ -46,6 +54,20 @@ class Tab:
         self.page.goto(address)
         self.settle()
         return self
+
+    def serious_issues(self, *rules: str) -> list[str]:
+        """What axe-core finds that keeps people from using the page, by some rules or all."""
+        if "CI" not in os.environ:
+            pytest.importorskip("axe_playwright_python", reason="axe-playwright-python is not installed")
+        script = files("axe_playwright_python") / "axe.min.js"
+        if not self.page.evaluate("'axe' in window"):
+            self.page.evaluate(script.read_text("utf-8"))
+        return self.page.evaluate(SERIOUS, list(rules) or None)
+
+    @property
+    def overflow(self) -> int:
+        """By how many pixels the page is wider than its window."""
+        return self.page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
 
     def settle(self) -> None:
         """Wait until the page has drawn what was asked for."""

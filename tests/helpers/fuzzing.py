@@ -287,7 +287,7 @@ def use_simulation(problem: Any, rng: Rng, odd: Any) -> None:
 
 def use_expectation(problem: Any, rng: Rng, odd: Any) -> None:
     e = ebbing.expect(problem)
-    assert all([e.summary(), e.to_html(), len(e.to_frame()), repr(e)])
+    assert all([e.summary(), e._repr_html_(), len(e.to_frame()), repr(e)])
 
 
 def use_order(problem: Any, rng: Rng, odd: Any) -> None:

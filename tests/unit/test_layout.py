@@ -233,7 +233,7 @@ def test_theory_and_simulation_stay_light_in_use():
         "import ebbing\ne = ebbing.Problem.orthogonal(T=3, n=5, p=20, sigma=0.3)\nebbing.expect(e).forgetting_std"
     )
     assert loaded_by(f"{statement}\nebbing.simulate(e, 10).summary()\nebbing.expect_grid(e, p=[20, 30])") == []
-    assert loaded_by(f"{statement}\nebbing.expect(e).summary()\nebbing.expect(e).to_html()") == []
+    assert loaded_by(f"{statement}\nebbing.expect(e).summary()\nebbing.expect(e)._repr_html_()") == []
     assert loaded_by("import ebbing\nebbing.metrics.summary([[0.5]], kind='error').summary()") == []
 
 

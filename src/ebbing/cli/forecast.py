@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from ebbing.cli.options import AsJson, Seed
+from ebbing.cli._html import check_html, write_html
+from ebbing.cli.options import AsJson, Html, Seed
 from ebbing.cli.parsing import check_output_file, parse_objective, parse_whole
 
 _SIZE = {"parser": parse_whole, "metavar": "INTEGER", "show_default": False}
@@ -60,6 +61,7 @@ def forecast(
         Path | None,
         typer.Option(metavar="FILE", help="Save similarities, predicted errors and orders: .png, .svg or .pdf."),
     ] = None,
+    html: Html = None,
     as_json: AsJson = False,
 ) -> None:
     """Predict what your model will forget on your data, and in which order to learn. Nothing is trained.
@@ -82,6 +84,7 @@ def forecast(
     if plot is not None:
         picture_format(plot)
         check_output_file("--plot", plot)
+    check_html(html)
     if (folder is None) == (tasks is None):
         raise ValueError("give the tasks once: a folder with one file per task, or --tasks module:function")
     if weights is not None and model is None:
@@ -98,6 +101,7 @@ def forecast(
         plan = found.best_order(minimized, seconds=seconds, seed=seed, progress=report)
     if plot is not None:
         save_forecast(found, plan, plot)
+    write_html(html, found, plan)
     if as_json:
         print(to_json("forecast", forecast_json(found, plan, objective)))
         return

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ebbing.cli.options import AsJson, LearnerName, ProblemOptions, Replay, Seed, with_problem
+from ebbing.cli._html import check_html, write_html
+from ebbing.cli.options import AsJson, Html, LearnerName, ProblemOptions, Replay, Seed, with_problem
 from ebbing.cli.parsing import check_output_file, parse_learner, parse_objective, parse_whole
 
 
@@ -20,6 +21,7 @@ def expect(
     std: Annotated[
         bool, typer.Option("--std", help="Compute standard deviations for more than 500 tasks, too, in minutes.")
     ] = False,
+    html: Html = None,
     as_json: AsJson = False,
 ) -> None:
     """Compute the exact expected forgetting and generalization error.
@@ -32,6 +34,7 @@ def expect(
     from ebbing.io.schema import expectation_json, to_json
     from ebbing.simulation._deviations import simulate_deviations
 
+    check_html(html)
     problem = given.load()
     plan, how = given.load_curriculum(replay, problem), parse_learner(learner)
     expectation = ebbing.expect(problem, plan, learner=how)
@@ -42,6 +45,7 @@ def expect(
     if expectation.has_std:
         with progress_bar("simulating standard deviations") as report:
             simulated = simulate_deviations(expectation, progress=report)
+    write_html(html, expectation)
     if as_json:
         print(to_json("expect", expectation_json(expectation, simulated)))
         return
@@ -58,6 +62,7 @@ def simulate(
     seed: Seed = 0,
     replay: Replay = None,
     learner: LearnerName = None,
+    html: Html = None,
     as_json: AsJson = False,
 ) -> None:
     """Simulate random tasks and compare the results with theory.
@@ -69,10 +74,12 @@ def simulate(
     from ebbing.cli._console import print_result
     from ebbing.io.schema import simulation_json, to_json
 
+    check_html(html)
     problem = given.load()
     plan, how = given.load_curriculum(replay, problem), parse_learner(learner)
     with progress_bar("simulating") as report:
         simulation = ebbing.simulate_metrics(problem, runs, seed, curriculum=plan, learner=how, progress=report)
+    write_html(html, simulation)
     if as_json:
         print(to_json("simulate", simulation_json(simulation, seed)))
     else:
@@ -107,6 +114,7 @@ def order(
         ),
     ] = None,
     learner: LearnerName = None,
+    html: Html = None,
     as_json: AsJson = False,
 ) -> None:
     """Find the order in which to learn the tasks, with a certificate.
@@ -126,6 +134,7 @@ def order(
         from ebbing.plot.order import picture_format, save
 
         minimized, seconds = parse_objective(objective), check_seconds(seconds)
+        check_html(html)
         all_orders = replay is not None or learner is not None
         if all_orders and (plot is not None or front):
             raise ValueError("--replay and --learner try all orders of a few tasks: leave out --plot and --front")
@@ -139,6 +148,7 @@ def order(
         problem = given.load()
         if all_orders:
             best = best_order_with_replay(problem, replay or 0, minimized, learner=parse_learner(learner))
+            write_html(html, best)
             print(to_json("replay-order", replay_order_json(best)) if as_json else best.summary())
             return
     with heed_interrupts():  # the first Ctrl-C ends the search, and what it found is shown
@@ -149,6 +159,7 @@ def order(
                 found = ebbing.stakes(problem, minimized, seconds=seconds, seed=seed, progress=report)
         if plot is not None and isinstance(found, Stakes):
             save(found.plan, plot)
+        write_html(html, found)
         if not as_json:
             print_result(found)
         elif isinstance(found, Stakes):
@@ -176,6 +187,7 @@ def metrics(
         Path | None,
         typer.Option(metavar="FILE", help="Save a picture of what was forgotten of each task: .png, .svg or .pdf."),
     ] = None,
+    html: Html = None,
     as_json: AsJson = False,
 ) -> None:
     """Say what was forgotten, and compute every published metric of an error or accuracy matrix.
@@ -190,12 +202,14 @@ def metrics(
 
     if kind is None and file.suffix.lower() not in (".json", ".npz"):
         raise ValueError("--kind is missing: say --kind error (lower is better) or --kind accuracy (higher is better)")
+    check_html(html)
     if plot is not None:
         picture_format(plot)
         check_output_file("--plot", plot)
     summary = summarize_file(file, kind)
     if plot is not None:
         save(summary, plot)
+    write_html(html, summary)
     if as_json:
         print(to_json("metrics", metrics_json(summary)))
     else:

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from ebbing.cli.options import AsJson, Seed
+from ebbing.cli._html import check_html, write_html
+from ebbing.cli.options import AsJson, Html, Seed
 from ebbing.cli.parsing import check_output_folder, check_save_path, parse_weights, parse_whole
 
 
@@ -76,6 +77,7 @@ def train(
             metavar="FILE", callback=check_save_path, help="Save the learner, to be loaded by learner.load() in Python."
         ),
     ] = None,
+    html: Html = None,
     as_json: AsJson = False,
 ) -> None:
     """Train a network on a stream of tasks and measure forgetting.
@@ -93,6 +95,7 @@ def train(
     from ebbing.runs import Resources, Store
     from ebbing.runs.streams import train_streams
 
+    check_html(html)
     experiment = preset(
         stream_by_name(stream, tasks=tasks, train_images=train_images),
         method,  # type: ignore[arg-type]  (checked there)
@@ -115,6 +118,7 @@ def train(
         )
     if save is not None and run.learner is not None:
         write_atomic(save, run.learner)
+    write_html(html, run)
     if as_json:
         print(to_json("train", train_json(run, experiment)))
     else:

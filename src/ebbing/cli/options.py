@@ -71,6 +71,10 @@ Seed = Annotated[
 AsJson = Annotated[
     bool, typer.Option("--json", help="Print one line of JSON (docs/reference/formats.md) instead of tables.")
 ]
+Html = Annotated[
+    Path | None,
+    typer.Option("--html", metavar="FILE", help="Write the result as a page: one file that opens from disk."),
+]
 
 Replay = Annotated[
     str | None,

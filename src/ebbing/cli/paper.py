@@ -56,7 +56,7 @@ def reproduce(
 
     Example: ebbing reproduce fig1
     """
-    from ebbing._progress import progress_bar, resumable
+    from ebbing._progress import progress_bars, resumable
     from ebbing.cli._console import console, note
     from ebbing.cli._verdicts_table import print_verdicts
     from ebbing.io.schema import progress_json, reproduction_json, to_json
@@ -80,9 +80,10 @@ def reproduce(
         from_records,
     )
     failures: dict[str, str] = {}
-    with resumable():
+    chosen = reproduction.chosen_targets(targets or [], options)
+    with resumable(), progress_bars(chosen) as bars:
         try:
-            verdicts = reproduction.reproduce(targets or [], out, progress_bar, options)
+            verdicts = reproduction.reproduce(chosen, out, bars, options)
         except reproduction.ReproductionError as error:
             verdicts, failures = error.verdicts, error.failures
     page = _write_report(out, failures)
@@ -109,7 +110,7 @@ def _write_report(folder: Path, failures: dict[str, str]) -> str:
         page = write_report(folder, recorded=recorded if (recorded / "records").is_dir() else None, failures=failures)
     except ModuleNotFoundError:
         return "No page was written: pip install 'ebbing[report]' for one."
-    return f"The page to look at: {page}"
+    return f"The page to look at: {page}; the same claims in Markdown: {page.with_name('REPRODUCTION.md')}"
 
 
 def _fail_if(failures: dict[str, str]) -> None:

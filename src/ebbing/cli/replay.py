@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from ebbing.cli.options import AsJson, LearnerName, ProblemOptions, with_problem
+from ebbing.cli._html import check_html, write_html
+from ebbing.cli.options import AsJson, Html, LearnerName, ProblemOptions, with_problem
 from ebbing.cli.parsing import check_output_file, parse_learner, parse_objective, parse_whole
 
 
@@ -34,6 +35,7 @@ def replay(
         Path | None,
         typer.Option(metavar="FILE", help="Save forgetting and error against the replay ratio: .png, .svg or .pdf."),
     ] = None,
+    html: Html = None,
     as_json: AsJson = False,
 ) -> None:
     """Find how much old data to mix into each step.
@@ -50,12 +52,14 @@ def replay(
     if plot is not None:
         picture_format(plot)
         check_output_file("--plot", plot)
+    check_html(html)
     how = parse_learner(learner)
     most = max(1, int(problem.n.sum()) // 5) if budget is None else budget
     curve = replay_curve(problem, learner=how)
     plan = best_replay(problem, most, parse_objective(objective), learner=how, seconds=seconds)
     if plot is not None:
         save(curve, plot)
+    write_html(html, curve, plan)
     if as_json:
         print(to_json("replay", replay_json(curve, plan, objective)))
     else:

@@ -8,11 +8,27 @@ from pathlib import Path
 from typing import Any
 
 from ebbing._files import write_atomic
+from ebbing._tables import escape_control
 from ebbing._versions import versions
 from ebbing.problem import Problem, check_problem
 
 MOST_TASKS = 30
 """The page draws and searches at every move of a slider; larger problems are for `ebbing.expect` and `ebbing order`."""
+
+SCRIPTS = (
+    "wishart",
+    "learners",
+    "engine",
+    "problem",
+    "presets",
+    "computation",
+    "charts",
+    "recipes",
+    "view",
+    "address",
+    "app",
+)
+"""The page's scripts, each after those that it uses."""
 
 
 def explorer_page(problem: Problem | None = None) -> str:
@@ -36,13 +52,13 @@ def explorer_page(problem: Problem | None = None) -> str:
     from markupsafe import Markup
 
     folder = files("ebbing.explorer")
-    parts = {name: Markup((folder / f"{name}.js").read_text("utf-8")) for name in ("engine", "charts", "app")}
-    parts["style"] = Markup((folder / "style.css").read_text("utf-8"))
+    scripts = [Markup((folder / f"{name}.js").read_text("utf-8")) for name in SCRIPTS]
+    style = Markup((folder / "style.css").read_text("utf-8"))
     template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(
         (folder / "page.html.j2").read_text("utf-8")
     )
     given = None if problem is None else _state(problem)
-    return template.render(parts, version=versions("ebbing")["ebbing"], given=given)
+    return template.render(scripts=scripts, style=style, version=versions("ebbing")["ebbing"], given=given)
 
 
 def write_explorer(path: str | os.PathLike[str], problem: Problem | None = None) -> None:
@@ -66,7 +82,7 @@ def _state(problem: Problem) -> dict[str, Any]:
     return {
         "kind": "gram",
         "matrix": "\n".join(", ".join(repr(float(x)) for x in row) for row in problem.gram),
-        "names": list(problem.names),
+        "names": [escape_control(name) for name in problem.names],
         "n": int(problem.n[0]),
         "p": problem.p,
         "sigma": float(problem.sigma[0]),

@@ -1,7 +1,8 @@
 "use strict";
 /* Small SVG charts: lines with bands, signed stacked bars, a heat map. All text goes through `escape`. */
 const charts = (() => {
-  const WIDTH = 560;
+  const isNarrow = matchMedia("(max-width: 480px)");
+  const width = () => (isNarrow.matches ? 360 : 560); // in units of the picture: letters stay readable on a telephone
   const HEIGHT = 300;
   const MARGIN = { left: 58, right: 16, top: 14, bottom: 44 };
 
@@ -52,14 +53,14 @@ const charts = (() => {
   };
 
   function frame(o) {
-    const width = o.width ?? WIDTH;
-    const height = o.height ?? HEIGHT;
-    const x = scale(o.x[0], o.x[1], MARGIN.left, width - MARGIN.right, o.xlog);
+    const wide = width();
+    const height = HEIGHT;
+    const x = scale(o.x[0], o.x[1], MARGIN.left, wide - MARGIN.right, o.xlog);
     const y = scale(o.y[0], o.y[1], height - MARGIN.bottom, MARGIN.top, o.ylog);
     const parts = [];
     for (const value of ticks(o.y[0], o.y[1], o.ylog)) {
       const at = y(value).toFixed(1);
-      parts.push(`<line class="grid" x1="${MARGIN.left}" x2="${width - MARGIN.right}" y1="${at}" y2="${at}"/>`);
+      parts.push(`<line class="grid" x1="${MARGIN.left}" x2="${wide - MARGIN.right}" y1="${at}" y2="${at}"/>`);
       parts.push(`<text class="tick" x="${MARGIN.left - 7}" y="${at}" dy="4" text-anchor="end">${format(value)}</text>`);
     }
     for (const value of o.xticks ?? ticks(o.x[0], o.x[1], o.xlog)) {
@@ -69,10 +70,12 @@ const charts = (() => {
       parts.push(`<text class="tick" x="${at}" y="${foot + 19}" text-anchor="middle">${format(value)}</text>`);
     }
     const foot = height - MARGIN.bottom;
-    parts.push(`<line class="axis" x1="${MARGIN.left}" x2="${width - MARGIN.right}" y1="${foot}" y2="${foot}"/>`);
-    parts.push(`<text class="label" x="${(MARGIN.left + width - MARGIN.right) / 2}" y="${height - 6}" text-anchor="middle">${escape(o.xlabel)}</text>`);
-    return { x, y, parts, width, height, foot };
+    parts.push(`<line class="axis" x1="${MARGIN.left}" x2="${wide - MARGIN.right}" y1="${foot}" y2="${foot}"/>`);
+    parts.push(`<text class="label" x="${(MARGIN.left + wide - MARGIN.right) / 2}" y="${height - 6}" text-anchor="middle">${escape(o.xlabel)}</text>`);
+    return { x, y, parts, width: wide, height, foot };
   }
+
+  const shortened = (text, most) => ([...text].length > most ? `${[...text].slice(0, most - 1).join("")}…` : text);
 
   const clampTo = (value, [low, high]) => Math.min(Math.max(value, low), high);
 
@@ -121,7 +124,28 @@ const charts = (() => {
         );
       }
     }
-    return svg(f, o.title);
+    const places = o.readings ? Array.from(o.series[0].x, (value) => f.x(value)) : [];
+    return { text: svg(f, o.title), places, top: MARGIN.top, foot: f.foot };
+  }
+
+  /** Draw lines into a node; the pointer reads them off: readings[i] at the i-th x. */
+  function put(node, o) {
+    const drawn = lines(o);
+    node.innerHTML = drawn.text;
+    node.onpointermove = (event) => read(node, o.readings, drawn, event);
+    node.onpointerleave = () => node.querySelector(".reading")?.remove();
+  }
+
+  function read(node, readings, { places, top, foot }, event) {
+    const picture = node.querySelector("svg");
+    const box = picture.getBoundingClientRect();
+    const at = ((event.clientX - box.left) / box.width) * width();
+    picture.querySelector(".reading")?.remove();
+    if (!places.length || at < MARGIN.left - 10) return;
+    const nearest = places.reduce((best, x, i) => (Math.abs(x - at) < Math.abs(places[best] - at) ? i : best), 0);
+    const x = places[nearest].toFixed(1);
+    const left = places[nearest] > width() / 2;
+    picture.insertAdjacentHTML("beforeend", `<g class="reading"><line x1="${x}" x2="${x}" y1="${top}" y2="${foot}"/><text x="${x}" dx="${left ? -6 : 6}" y="${top + 28}" text-anchor="${left ? "end" : "start"}">${escape(readings[nearest])}</text></g>`);
   }
 
   /** Runs of indices with finite values: a line breaks where an expectation is infinite. */
@@ -129,11 +153,11 @@ const charts = (() => {
     const runs = [];
     let run = [];
     for (let i = 0; i < s.x.length; i++) {
-      if (Number.isFinite(s.y[i]) && !(s.breaks && s.breaks(i))) run.push(i);
-      else if (run.length) {
+      if (run.length && (!Number.isFinite(s.y[i]) || s.breaks?.(i))) {
         runs.push(run);
         run = [];
       }
+      if (Number.isFinite(s.y[i])) run.push(i);
     }
     if (run.length) runs.push(run);
     return runs;
@@ -141,7 +165,7 @@ const charts = (() => {
 
   /** Signed parts of several totals, stacked from zero to both sides. rows: {name, total, parts: [{value, className, name}]}. */
   function stacks(o) {
-    const width = WIDTH;
+    const wide = width();
     const rowHeight = 104;
     const height = 8 + rowHeight * o.rows.length;
     let low = 0;
@@ -157,7 +181,7 @@ const charts = (() => {
       low = Math.min(low, below);
       high = Math.max(high, above);
     }
-    const x = scale(low, high > low ? high : low + 1, 16, width - 16, false);
+    const x = scale(low, high > low ? high : low + 1, 16, wide - 16, false);
     const parts = [];
     o.rows.forEach((row, r) => {
       const top = 44 + r * rowHeight;
@@ -170,17 +194,17 @@ const charts = (() => {
         const to = part.value < 0 ? below : above + part.value;
         if (part.value < 0) below += part.value;
         else above += part.value;
-        const wide = x(to) - x(from);
+        const length = x(to) - x(from);
         parts.push(
-          `<rect class="part ${part.className}" x="${x(from).toFixed(1)}" y="${top}" width="${Math.max(wide, 0.5).toFixed(1)}" height="44"><title>${escape(part.name)}: ${format(part.value)}</title></rect>`,
+          `<rect class="part ${part.className}" x="${x(from).toFixed(1)}" y="${top}" width="${Math.max(length, 0.5).toFixed(1)}" height="44"><title>${escape(part.name)}: ${format(part.value)}</title></rect>`,
         );
-        if (wide > 46) {
+        if (length > 46) {
           parts.push(`<text class="inside" x="${((x(from) + x(to)) / 2).toFixed(1)}" y="${top + 27}" text-anchor="middle">${format(part.value)}</text>`);
         }
       }
       parts.push(`<line class="axis strong" x1="${x(0).toFixed(1)}" x2="${x(0).toFixed(1)}" y1="${top - 4}" y2="${top + 48}"/>`);
     });
-    return svg({ parts, width, height }, o.title);
+    return svg({ parts, width: wide, height }, o.title);
   }
 
   /** A matrix as colored cells, with its numbers where they fit. */
@@ -188,23 +212,23 @@ const charts = (() => {
     const rows = o.values.length;
     const columns = o.values[0].length;
     const left = 96;
-    const cell = Math.min(56, (WIDTH - left - 8) / columns);
-    const rowHeight = Math.min(34, Math.max(300 / rows, 12));
+    const cell = Math.min(84, (width() - left - 8) / columns);
+    const rowHeight = Math.min(38, Math.max(300 / rows, 12));
     const top = 26;
     const height = top + rows * rowHeight + 8;
     const finite = o.values.flatMap((row) => [...row]).filter(Number.isFinite);
     const high = Math.max(...finite, 1e-300);
     const parts = [];
-    const stride = Math.ceil(44 / cell);
-    o.columnNames.forEach((name, j) => {
-      if (j % stride) return;
-      const shown = String(name).slice(0, Math.max(3, Math.floor((cell * stride) / 8)));
-      parts.push(`<text class="tick" x="${(left + (j + 0.5) * cell).toFixed(1)}" y="16" text-anchor="middle">${escape(shown)}</text>`);
+    const room = Math.floor(cell / 7); // letters above a column; names that are longer give way to their places
+    const labels = o.columnNames.every((name) => [...name].length <= room) ? o.columnNames : o.columnNames.map((_, j) => String(j + 1));
+    const stride = Math.ceil(16 / cell);
+    labels.forEach((label, j) => {
+      if (j % stride === 0) parts.push(`<text class="tick" x="${(left + (j + 0.5) * cell).toFixed(1)}" y="16" text-anchor="middle">${escape(label)}</text>`);
     });
     const rowStride = Math.ceil(13 / rowHeight);
     o.values.forEach((row, t) => {
       if (t % rowStride === 0) {
-        parts.push(`<text class="tick" x="${left - 8}" y="${(top + (t + 0.5) * rowHeight + 4).toFixed(1)}" text-anchor="end">${escape(o.rowNames[t])}</text>`);
+        parts.push(`<text class="tick" x="${left - 8}" y="${(top + (t + 0.5) * rowHeight + 4).toFixed(1)}" text-anchor="end">${escape(shortened(o.rowNames[t], 14))}</text>`);
       }
       [...row].forEach((value, j) => {
         const share = Number.isFinite(value) ? Math.min(Math.max(value / high, 0), 1) : 1;
@@ -219,12 +243,12 @@ const charts = (() => {
         }
       });
     });
-    return svg({ parts, width: WIDTH, height }, o.title);
+    return svg({ parts, width: width(), height }, o.title);
   }
 
   function svg(f, title) {
     return `<svg viewBox="0 0 ${f.width} ${f.height}" role="img" aria-label="${escape(title)}">${f.parts.join("")}</svg>`;
   }
 
-  return { lines, stacks, heatMap, format, escape };
+  return { put, stacks, heatMap, format, escape };
 })();

@@ -14,8 +14,8 @@ const engine = (() => {
     return { T, start: Float64Array.from(gram, (row, i) => row[i]), gaps };
   }
 
-  /** The coefficients of one step on a mixture: counts[j] samples of task j, N in all. */
-  function step(counts, p, variance, weight) {
+  /** One step on a mixture, counts[j] samples of task j: its tasks, their shares, and the coefficients of the map. */
+  function step(counts, p, variance, learner) {
     let N = 0;
     let noise = 0;
     const tasks = [];
@@ -26,28 +26,11 @@ const engine = (() => {
         noise += counts[j] * variance[j];
       }
     }
-    const over = N < p;
-    const slack = Math.abs(p - N) - 1;
-    const h = over ? N / p : 1;
-    let conflict; // error per unit of disagreement between the tasks of the step
-    if (over) conflict = slack > 0 ? (N / p) * ((p - 1) / slack) : Infinity;
-    else if (p === 1) conflict = 2 / (N + 2);
-    else {
-      const top = (N / (N - 1)) * (p + 1) - (p + 5 - (2 * (p + 1)) / N) / (N - 1);
-      conflict = slack > 0 ? (top * (N / (N + 2))) / slack : Infinity;
+    if (learner.name === "one-pass-sgd" && tasks.length > 1) {
+      throw new wishart.Unknown("one-pass SGD on a mixture of tasks depends on the order of their samples");
     }
-    let q = 0;
-    if (noise > 0) q = slack > 0 ? (over ? noise / slack : (p / slack) * (noise / N)) : Infinity;
-    return {
-      tasks,
-      shares: tasks.map((j) => counts[j] / N),
-      N,
-      h1: weight * h,
-      kept: weight === 1 ? (over ? (p - N) / p : 0) : 1 - weight * h,
-      unfinished: weight * (1 - weight) * h,
-      conflict: weight * weight * conflict,
-      noise: weight * weight * q,
-    };
+    const rates = learners.rates(N, p, learner);
+    return { ...rates, tasks, shares: tasks.map((j) => counts[j] / N), noise: noise > 0 ? rates.noise * (noise / N) : 0 };
   }
 
   const PARTS = ["start", "gaps", "conflict", "noise"];
@@ -57,7 +40,7 @@ const engine = (() => {
    * Returns the error matrix (steps + 1 rows), forgetting of every task at every step since it was first learned,
    * F, G and their parts. Infinite where the expectation is.
    */
-  function expect(problem, samples, weight = 1) {
+  function expect(problem, samples, learner = learners.MINIMUM_NORM) {
     const { T, gaps, start, p, variance } = problem;
     const now = {};
     const lost = {};
@@ -74,7 +57,7 @@ const engine = (() => {
     const curve = [];
     let last = null;
     for (let s = 0; s < samples.length; s++) {
-      const c = step(samples[s], p, variance, weight);
+      const c = step(samples[s], p, variance, learner);
       let dispersion = 0; // mean squared distance of the step's ground truths to their mean
       for (let a = 0; a < c.tasks.length; a++) {
         for (let b = a + 1; b < c.tasks.length; b++) {
@@ -93,10 +76,10 @@ const engine = (() => {
           if (part === "gaps") {
             let distance = 0;
             c.tasks.forEach((j, a) => (distance += c.shares[a] * gaps[j][i]));
-            added += c.h1 * (distance - dispersion) + c.unfinished * dispersion;
+            added += c.replaced * (distance - dispersion) + c.unfinished * dispersion;
           }
-          if (learned[i]) lost[part][i] = c.kept * lost[part][i] + (added - (1 - c.kept) * first[part][i]);
-          values[i] = (c.kept > 0 ? c.kept * values[i] : 0) + added;
+          if (learned[i]) lost[part][i] = c.retained * lost[part][i] + (added - c.replaced * first[part][i]);
+          values[i] = (c.retained > 0 ? c.retained * values[i] : 0) + added;
         }
       }
       for (const j of c.tasks) {
@@ -118,6 +101,51 @@ const engine = (() => {
     }
     const G = errors[samples.length].reduce((sum, x) => sum + x, 0) / T;
     return { errors, forgetting, curve, F: curve[curve.length - 1], G, terms, learned };
+  }
+
+  /** F and G as `expect` has them, without parts and matrices: for curves of a hundred points. */
+  function totals(problem, samples, learner = learners.MINIMUM_NORM) {
+    const { T, gaps, start, p, variance } = problem;
+    const errors = Float64Array.from(start);
+    const lost = zeros(T);
+    const first = zeros(T);
+    const learned = new Int32Array(T);
+    for (let s = 0; s < samples.length; s++) {
+      const c = step(samples[s], p, variance, learner);
+      let dispersion = 0;
+      let coupling = 0;
+      for (let a = 0; a < c.tasks.length; a++) {
+        const row = gaps[c.tasks[a]];
+        coupling += c.shares[a] * errors[c.tasks[a]];
+        for (let b = a + 1; b < c.tasks.length; b++) dispersion += c.shares[a] * c.shares[b] * row[c.tasks[b]];
+      }
+      const constant = c.noise + (dispersion > 0 ? c.conflict * dispersion : 0) + c.unfinished * (dispersion - coupling);
+      const distances = zeros(T);
+      for (let a = 0; a < c.tasks.length; a++) {
+        const row = gaps[c.tasks[a]];
+        for (let i = 0; i < T; i++) distances[i] += c.shares[a] * row[i];
+      }
+      for (let i = 0; i < T; i++) {
+        const added = constant + c.replaced * (distances[i] - dispersion);
+        if (learned[i]) lost[i] = c.retained * lost[i] + (added - c.replaced * first[i]);
+        errors[i] = (c.retained > 0 ? c.retained * errors[i] : 0) + added;
+      }
+      for (const j of c.tasks) {
+        if (!learned[j]) {
+          learned[j] = s + 1;
+          first[j] = errors[j];
+        }
+      }
+    }
+    let F = 0;
+    let count = 0;
+    for (let i = 0; i < T; i++) {
+      if (learned[i] > 0 && learned[i] < samples.length) {
+        F += lost[i];
+        count += 1;
+      }
+    }
+    return { F: count ? F / count : NaN, G: errors.reduce((sum, x) => sum + x, 0) / T };
   }
 
   /** One task per step, in the given order. */
@@ -170,21 +198,25 @@ const engine = (() => {
       const gap = gaps[t];
       const fresh = Array.from({ length: T }, () => zeros(T));
       const next = Array.from({ length: T }, () => zeros(T));
+      const now = mean[t];
+      const Ct = C[t];
       for (let i = 0; i < T; i++) {
         const ui = mean[i] - gap[i];
-        const ai = (mean[t] - ui) / 2;
+        const ai = (now - ui) / 2;
+        const Ci = C[i];
+        const gapsOfI = gaps[i];
         for (let j = 0; j <= i; j++) {
           const uj = mean[j] - gap[j];
-          const aj = (mean[t] - uj) / 2;
-          const between = (gap[i] + gap[j] - gaps[i][j]) / 2;
-          const along = (C[t][t] - C[t][i] - C[t][j] + C[i][j]) / 4;
-          const a = mean[t] * between;
+          const aj = (now - uj) / 2;
+          const between = (gap[i] + gap[j] - gapsOfI[j]) / 2;
+          const along = (Ct[t] - Ct[i] - Ct[j] + Ci[j]) / 4;
+          const a = now * between;
           const b = ai * aj;
           const difference = Math.abs(a - b) <= 4 * Number.EPSILON * (Math.abs(a) + Math.abs(b)) ? 0 : a - b;
           const value =
-            spread * (ui * uj + C[i][j]) + noiseVariance + 4 * transverse * (difference - along) + 4 * (noise / p) * between;
+            spread * (ui * uj + Ci[j]) + noiseVariance + 4 * transverse * (difference - along) + 4 * (noise / p) * between;
           fresh[i][j] = fresh[j][i] = value;
-          next[i][j] = next[j][i] = retained[t] * retained[t] * C[i][j] + value;
+          next[i][j] = next[j][i] = retained[t] * retained[t] * Ci[j] + value;
         }
       }
       for (let i = 0; i < T; i++) {
@@ -231,51 +263,62 @@ const engine = (() => {
     };
   }
 
-  /** The order of least F or G among all (T <= 8), one task per step: a search over shared prefixes. */
-  function bestOrder(problem, n, objective) {
+  /**
+   * The order of least F or G among all (T <= 8), with `memory` fresh samples of each old task at every step: a search
+   * over shared prefixes.
+   */
+  function bestOrder(problem, n, objective, memory = 0, learner = learners.MINIMUM_NORM) {
     const { T, gaps, start, p, variance } = problem;
-    const coefficients = n.map((_, t) => {
-      const counts = n.map((count, j) => (j === t ? count : 0));
-      return step(counts, p, variance, 1);
-    });
     let best = { value: Infinity, order: null };
     let worst = -Infinity;
     let sum = 0;
     let orders = 0;
     const order = [];
     const used = new Array(T).fill(false);
-    const visit = (errors, learnedErrors) => {
+    const learnedErrors = zeros(T);
+    const finish = (errors) => {
+      let value = 0;
+      for (let i = 0; i < T; i++) {
+        if (objective === "generalization") value += errors[i] / T;
+        else if (i !== order[T - 1]) value += (errors[i] - learnedErrors[i]) / (T - 1);
+      }
+      orders += 1;
+      sum += value;
+      worst = Math.max(worst, value);
+      if (value < best.value - 1e-13 * Math.abs(value)) best = { value, order: [...order] };
+    };
+    const visit = (errors) => {
       if (order.length === T) {
-        const final = order[T - 1];
-        let value = 0;
-        if (objective === "generalization") {
-          for (let i = 0; i < T; i++) value += errors[i] / T;
-        } else {
-          for (let i = 0; i < T; i++) if (i !== final) value += (errors[i] - learnedErrors[i]) / (T - 1);
-        }
-        orders += 1;
-        sum += value;
-        worst = Math.max(worst, value);
-        if (value < best.value - 1e-13 * Math.abs(value)) best = { value, order: [...order] };
+        finish(errors);
         return;
       }
       for (let t = 0; t < T; t++) {
         if (used[t]) continue;
-        const c = coefficients[t];
-        const next = errors.map((x, i) => (c.kept > 0 ? c.kept * x : 0) + c.h1 * gaps[t][i] + c.noise);
-        const before = learnedErrors[t];
+        const c = step(n.map((count, j) => (j === t ? count : used[j] ? memory : 0)), p, variance, learner);
+        let dispersion = 0;
+        let coupling = 0;
+        c.tasks.forEach((j, a) => {
+          coupling += c.shares[a] * errors[j];
+          for (let b = 0; b < a; b++) dispersion += c.shares[a] * c.shares[b] * gaps[j][c.tasks[b]];
+        });
+        const constant = c.noise + (dispersion > 0 ? c.conflict * dispersion : 0) - c.unfinished * (coupling - dispersion);
+        const next = zeros(T);
+        for (let i = 0; i < T; i++) {
+          let distance = 0;
+          for (let a = 0; a < c.tasks.length; a++) distance += c.shares[a] * gaps[c.tasks[a]][i];
+          next[i] = (c.retained > 0 ? c.retained * errors[i] : 0) + c.replaced * (distance - dispersion) + constant;
+        }
         learnedErrors[t] = next[t];
         used[t] = true;
         order.push(t);
-        visit(next, learnedErrors);
+        visit(next);
         order.pop();
         used[t] = false;
-        learnedErrors[t] = before;
       }
     };
-    visit(Float64Array.from(start), zeros(T));
+    visit(Float64Array.from(start));
     return { ...best, worst, mean: sum / orders, orders };
   }
 
-  return { fromGram, step, expect, sequential, replay, deviations, reordered, bestOrder, PARTS };
+  return { fromGram, expect, totals, sequential, replay, deviations, reordered, bestOrder, PARTS };
 })();

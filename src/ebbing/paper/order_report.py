@@ -90,3 +90,32 @@ def to_text(result: Result) -> str:
         lines = ["  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip() for row in table]
         parts.append("\n".join([title, *lines]))
     return "\n\n".join(parts)
+
+
+PLACES = {
+    "Prop. order1, 1) the same": "Prop. order1, erratum E16",
+    "Prop. order1": "Prop. order1",
+    "Prop. order2": "Prop. order2",
+    "Prop. order3": "Prop. order3",
+    "Tables": "tables of orders",
+    "Proof of Prop. order2": "proof of Prop. order2, erratum E10",
+    "Special case": "Section 4.3, special cases",
+    "Expected by the paper": "Section 4.3, expected",
+}
+"""Where statements about orders stand in the paper, by how their names begin; the first that fits counts."""
+
+
+def place_of(statement: str) -> str:
+    """Return where a statement about orders stands in the paper.
+
+    Args:
+        statement: Its name, as in `order_tables.Statement`.
+
+    Returns:
+        The place, or "new" if the paper does not make the statement.
+
+    Example:
+        >>> place_of("Prop. order2: the alternating order is best, T = 4")
+        'Prop. order2'
+    """
+    return next((place for start, place in PLACES.items() if statement.startswith(start)), "new")

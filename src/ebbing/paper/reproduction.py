@@ -101,7 +101,7 @@ def _tables(folder: Path, progress: Progress, options: Options) -> list[Verdict]
     for name, text in order_report.to_csv(result).items():
         write_atomic(folder / f"tables_{name}.csv", text)
     procedure = "exact polynomials in r, positivity proved on (0, 1)"
-    return [Verdict(s.name, "task order", procedure, s.proved, s.holds) for s in result.statements]
+    return [Verdict(s.name, order_report.place_of(s.name), procedure, s.proved, s.holds) for s in result.statements]
 
 
 def _rules(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
@@ -261,7 +261,7 @@ def reproduce(
         targets: Names in `TARGETS`; an empty sequence runs all but those in `ON_REQUEST`, or all of `RECORDED` if
             `options.from_records` is set.
         folder: Where figures, data and verdicts are written. Verdicts of targets that ran before stay.
-        progress: A context manager that opens a progress bar with a name.
+        progress: Opens the progress bar of a target.
         options: The options of the targets that train networks.
 
     Returns:
@@ -271,16 +271,7 @@ def reproduce(
         ValueError: If a target is unknown, or if an option does not go with it.
         ReproductionError: If some of several targets failed; the others ran. A single target raises its own error.
     """
-    unknown = sorted(set(targets) - set(TARGETS))
-    if unknown:
-        raise ValueError(f"targets: nothing is called {', '.join(unknown)}; give some of {', '.join(TARGETS)}")
-    if options.from_records and (others := sorted(set(targets) - set(RECORDED))):
-        raise ValueError(
-            f"from_records: {', '.join(others)} is computed, not recorded; records are of {', '.join(RECORDED)}"
-        )
-    if options.from_records and not targets:
-        targets = RECORDED
-    targets = targets or [name for name in TARGETS if name not in ON_REQUEST]
+    targets = chosen_targets(targets, options)
     if not options.at_paper_scale:
         for name in NETWORKS.intersection(targets):
             if read_records(folder, name):
@@ -305,6 +296,31 @@ def reproduce(
     if failures:
         raise ReproductionError(failures, verdicts)
     return verdicts
+
+
+def chosen_targets(targets: Sequence[str], options: Options) -> Sequence[str]:
+    """Return the targets that `reproduce` runs.
+
+    Args:
+        targets: Names in `TARGETS`; an empty sequence for the default of the options.
+        options: The options of the targets that train networks.
+
+    Returns:
+        The names, in the order in which they run.
+
+    Raises:
+        ValueError: If a target is unknown, or if an option does not go with it.
+    """
+    unknown = sorted(set(targets) - set(TARGETS))
+    if unknown:
+        raise ValueError(f"targets: nothing is called {', '.join(unknown)}; give some of {', '.join(TARGETS)}")
+    if options.from_records and (others := sorted(set(targets) - set(RECORDED))):
+        raise ValueError(
+            f"from_records: {', '.join(others)} is computed, not recorded; records are of {', '.join(RECORDED)}"
+        )
+    if options.from_records and not targets:
+        return RECORDED
+    return targets or [name for name in TARGETS if name not in ON_REQUEST]
 
 
 def progress(targets: Sequence[str], folder: Path, seeds: int | None = None) -> list[RunProgress]:

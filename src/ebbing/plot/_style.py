@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import re
+import warnings
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ import numpy as np
 from ebbing._files import write_atomic
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 STYLE: dict[Any, Any] = {"font.size": 9, "axes.titlesize": 9, "axes.spines.top": False, "axes.spines.right": False}
@@ -98,6 +101,38 @@ def save_figure(figure: Figure, folder: Path, name: str) -> None:
     """
     for kind in ("png", "svg"):
         write_figure(figure, folder / f"{name}.{kind}", kind)
+
+
+INK = "#010203"
+"""The color of text and axes in pictures for pages, where it becomes the color of the page's text."""
+
+
+def inline_picture(draw: Callable[[Axes], object], name: str, size: tuple[float, float] = (6.6, 3.9)) -> str:
+    """Return a picture as SVG that stands in a page and takes the colors of its text, in light and in dark.
+
+    Args:
+        draw: Draws on the axes that it is given.
+        name: A name that no other picture of the page has.
+        size: Width and height in inches.
+
+    Returns:
+        The element svg, without comments and metadata.
+    """
+    import matplotlib as mpl
+
+    colors = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
+    settings = STYLE | dict.fromkeys(colors, INK) | {"svg.hashsalt": f"ebbing {name}", "axes.facecolor": "none"}
+    content = io.StringIO()
+    with mpl.rc_context(settings), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # characters that the font lacks: the tables of the page have them
+        axes = new_axes(1, 1, size)[0, 0]
+        draw(axes)
+        axes.figure.savefig(content, format="svg", transparent=True, metadata={"Date": None})
+    text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", content.getvalue(), flags=re.DOTALL)
+    text = text[text.index("<svg") :].replace(INK, "currentColor").replace("stroke: #000000", "stroke: currentColor")
+    return re.sub(
+        r'(<svg [^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg [^>]*?) height="[^"]*"', r"\1", text, count=1), count=1
+    )
 
 
 def write_figure(figure: Figure, path: Path, kind: str) -> None:

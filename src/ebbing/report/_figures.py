@@ -166,7 +166,37 @@ def methods_figure(file: Path) -> Figure:
         low, high = min(accuracies), max(accuracies)
         low = max(low, high - 12)  # fine-tuning may be far below: zoom out to see it
         grid.axis(panel, title={"text": "ACC (%)"}, range=[low - 0.1 * (high - low), high + 0.1 * (high - low)])
-    return grid.figure(height=360 * math.ceil(len(protocols) / 3) + 170)
+    return grid.figure(height=330 * math.ceil(len(protocols) / 3) + 90)
+
+
+def sensitivity_figure(file: Path) -> Figure:
+    """Return Figure 2 under other choices: a line for each variant."""
+    rows = read_rows(file.with_suffix(".csv"))
+    titles = {"a": "(a) two tasks", "b": "(b) four tasks", "d": "(d) two categories"}
+    panels = [key for key in titles if any(row["panel"] == key for row in rows)]
+    grid = _Grid([titles[key] for key in panels], columns=len(panels), xlabel="")
+    for index, variant in enumerate(dict.fromkeys(row["variant"] for row in rows)):
+        for panel, key in enumerate(panels):
+            values: dict[str, list[float]] = defaultdict(list)
+            for row in rows:
+                if (row["variant"], row["panel"]) == (variant, key):
+                    values[row["mark"]].append(float(row["forgetting"]))
+            grid.points(
+                panel,
+                list(values),
+                [sum(v) / len(v) for v in values.values()],
+                [_standard_error(v) for v in values.values()],
+                COLORS[index % len(COLORS)],
+                name=variant,
+                symbol=SYMBOLS[index % len(SYMBOLS)],
+                mode="lines+markers",
+                texts=[f"{len(v)} seeds" for v in values.values()],
+            )
+    for panel, key in enumerate(panels):
+        label = "order" if key == "d" else "digits in common"
+        grid.axis(panel, "x", title={"text": label, "standoff": 4}, type="category")
+        grid.axis(panel, "y", title={"text": "forgetting"})
+    return grid.figure(height=400)
 
 
 def _standard_error(values: list[float]) -> float | None:
@@ -186,7 +216,7 @@ class _Grid:
         self.layout: dict[str, Any] = {
             "annotations": [],
             "legend": {"orientation": "h", "yref": "container", "y": 0.01, "yanchor": "bottom"},
-            "margin": {"l": 60, "r": 20, "t": 40, "b": 130},
+            "margin": {"l": 60, "r": 20, "t": 40},
             "hovermode": "closest",
         }
         wide, high = 1 / columns, 1 / rows
@@ -240,7 +270,9 @@ class _Grid:
         self.layout[self._key(panel, letter)] |= settings
 
     def figure(self, height: int) -> Figure:
-        return {"data": self.traces, "layout": self.layout | {"height": height}}
+        lines = math.ceil(sum(60 + 8 * len(name) for name in self._named) / 1000)  # of the legend
+        margin = self.layout["margin"] | {"b": 62 + 26 * lines}
+        return {"data": self.traces, "layout": self.layout | {"height": height + 26 * lines, "margin": margin}}
 
     def _add(self, panel: int, trace: dict[str, Any]) -> None:
         self.traces.append({"type": "scatter", "xaxis": self._ref(panel, "x"), "yaxis": self._ref(panel, "y")} | trace)

@@ -7,15 +7,13 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
 from ebbing._files import write_atomic
 from ebbing._versions import software_versions
-from ebbing.report._figures import read_json
+from ebbing.report._claims import GROUPS, Row, in_order, is_trained, read_claims
+from ebbing.report._reproduction import reproduction_markdown
 from ebbing.report._sections import DESCRIPTIONS, Section, make_section
-
-STATUS = {True: "holds", False: "fails", None: "open"}
-"""The class of a verdict in the page."""
+from ebbing.report._template import asset, render
 
 
 def report_page(folder: Path, *, recorded: Path | None = None, failures: Mapping[str, str] | None = None) -> str:
@@ -32,30 +30,26 @@ def report_page(folder: Path, *, recorded: Path | None = None, failures: Mapping
     Raises:
         ValueError: If the folder has no verdicts and nothing failed.
     """
-    import jinja2
     from markupsafe import Markup
 
     failures = dict(failures or {})
-    rows = _rows(folder, "this run", "")
+    rows = all_claims(folder, recorded)
     if not rows and not failures:
         raise ValueError(f"{folder} has no verdicts.json: run ebbing reproduce --out {folder} first")
-    sections = _sections(folder, rows, "this run", recorded=False, failures=failures)
-    if recorded is not None and recorded.resolve() != folder.resolve():
-        more = [row for row in _rows(recorded, "recorded, paper scale", "-recorded") if _is_trained(row["target"])]
-        sections += _sections(recorded, more, "recorded runs at paper scale", recorded=True, failures={})
-        rows += more
-    template = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined).from_string(_asset("page.html.j2"))
-    counts = {status: sum(row["status"] == status for row in rows) for status in ("holds", "fails", "open")}
-    return template.render(
+    sections = _sections(folder, recorded, rows, failures)
+    return render(
+        "page.html.j2",
         rows=rows,
+        groups=GROUPS,
+        trained={row.target for row in rows if is_trained(row.target)},
         sections=sections,
-        counts=counts,
+        counts={status: sum(row.status == status for row in rows) for status in ("holds", "fails", "open")},
         failures=failures,
         figures={section.id: section.figure for section in sections if section.figure},
         software=software_versions("numpy"),
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
-        style=Markup(_asset("style.css")),
-        script=Markup(_asset("report.js")),
+        style=Markup(asset("style.css")),
+        script=Markup(asset("report.js")),
         plotly=Markup(_plotly()),
     )
 
@@ -63,7 +57,7 @@ def report_page(folder: Path, *, recorded: Path | None = None, failures: Mapping
 def write_report(
     folder: Path, *, recorded: Path | None = None, failures: Mapping[str, str] | None = None, name: str = "report.html"
 ) -> Path:
-    """Write the report of a reproduction into its folder.
+    """Write the report of a reproduction into its folder, and the same claims as REPRODUCTION.md.
 
     Args:
         folder: The folder of the reproduction.
@@ -72,48 +66,46 @@ def write_report(
         name: The name of the file.
 
     Returns:
-        The file, which any browser opens from disk.
+        The page, which any browser opens from disk.
     """
     path = folder / name
     write_atomic(path, report_page(folder, recorded=recorded, failures=failures))
+    write_atomic(folder / "REPRODUCTION.md", reproduction_markdown(all_claims(folder, recorded), dict(failures or {})))
     return path
 
 
-def _rows(folder: Path, label: str, suffix: str) -> list[dict[str, Any]]:
-    """Return the rows of the table of claims."""
-    file = folder / "verdicts.json"
-    if not file.exists():
-        return []
-    return [
-        entry
-        | {
-            "status": STATUS[entry["holds"]],
-            "verdict": {True: "holds", False: "does not hold", None: entry.get("bounds") or "undecided"}[
-                entry["holds"]
-            ],
-            "label": label,
-            "link": f"#{entry['target']}{suffix}",
-            "erratum": "erratum" in entry["source"],
-        }
-        for entry in read_json(file)["verdicts"]
-    ]
+def all_claims(folder: Path, recorded: Path | None) -> list[Row]:
+    """Return the claims of a run, and beside them those of the recorded runs at paper scale.
+
+    Args:
+        folder: The folder of the reproduction.
+        recorded: The folder of the recorded results, or None.
+
+    Returns:
+        The rows of the table, the paper first.
+    """
+    rows = read_claims(folder)
+    if recorded is not None and recorded.resolve() != folder.resolve():
+        rows += [row for row in read_claims(recorded, recorded=True) if is_trained(row.target)]
+    return in_order(rows, list(DESCRIPTIONS))
 
 
-def _sections(
-    folder: Path, rows: list[dict[str, Any]], label: str, *, recorded: bool, failures: Mapping[str, str]
-) -> list[Section]:
-    found = dict.fromkeys([*(row["target"] for row in rows), *failures])
-    order = [name for name in DESCRIPTIONS if name in found] + [name for name in found if name not in DESCRIPTIONS]
-    return [make_section(name, folder, label, recorded=recorded, error=failures.get(name, "")) for name in order]
-
-
-def _is_trained(target: str) -> bool:
-    """Whether a target trains networks, so that this run was on a small scale."""
-    return target not in ("claims", "fig1", "tables", "rules")
-
-
-def _asset(name: str) -> str:
-    return (files("ebbing.report") / name).read_text("utf-8")
+def _sections(folder: Path, recorded: Path | None, rows: list[Row], failures: Mapping[str, str]) -> list[Section]:
+    """Return the evidence, target by target: this run, then the recorded ones."""
+    found = {(row.target, row.label) for row in rows} | {(name, "this run") for name in failures}
+    for name in DESCRIPTIONS:  # targets without claims have tables and figures all the same
+        found |= {(name, "this run")} if (folder / f"{name}.json").exists() else set()
+    known = [*DESCRIPTIONS, *sorted({target for target, _ in found} - set(DESCRIPTIONS))]
+    sections = []
+    links = {row.link for row in rows}
+    for name in known:
+        if (name, "this run") in found or name in links:
+            kept = is_trained(name) and (folder / "records").is_dir()
+            label = "recorded runs at paper scale" if kept else "this run"
+            sections.append(make_section(name, folder, label, recorded=False, error=failures.get(name, "")))
+        if recorded is not None and f"{name}-recorded" in links:
+            sections.append(make_section(name, recorded, "recorded runs at paper scale", recorded=True))
+    return sections
 
 
 def _plotly() -> str:

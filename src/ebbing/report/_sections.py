@@ -8,7 +8,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ebbing.report._figures import fig1_figure, fig2_figure, methods_figure, read_json, rules_figure
+from ebbing.report._evidence import certificates, repeats
+from ebbing.report._figures import (
+    fig1_figure,
+    fig2_figure,
+    methods_figure,
+    read_json,
+    rules_figure,
+    sensitivity_figure,
+)
 from ebbing.report._markdown import to_html
 
 Figure = dict[str, Any]
@@ -28,6 +36,7 @@ class Description:
         figure: Makes the interactive figure from the folder; None if the picture is enough.
         file: The name that the target's files begin with; the target itself if empty.
         pictures: Further pictures, by file name without suffix.
+        evidence: Makes tables of the evidence, as HTML, from the folder.
     """
 
     title: str
@@ -35,12 +44,14 @@ class Description:
     figure: Callable[[Path], Figure] | None = None
     file: str = ""
     pictures: tuple[str, ...] = ()
+    evidence: Callable[[Path], str] | None = None
 
 
 DESCRIPTIONS: dict[str, Description] = {
     "claims": Description(
         "Theorems, lemmas, propositions and corollaries",
-        "Each statement was checked by what its row says.",
+        "",
+        evidence=repeats,
     ),
     "fig1": Description(
         "Figure 1: theory and simulation",
@@ -50,7 +61,8 @@ DESCRIPTIONS: dict[str, Description] = {
     ),
     "tables": Description(
         "Task order: exact polynomials and certificates",
-        "Each row is a statement about the best order, proved in exact arithmetic.",
+        "",
+        evidence=certificates,
     ),
     "rules": Description(
         "Simple rules for the order of tasks",
@@ -71,15 +83,18 @@ DESCRIPTIONS: dict[str, Description] = {
     ),
     "sensitivity": Description(
         "Figure 2 under other choices",
-        "Each line changes one choice that the paper does not print.",
+        "Each line changes one choice that the paper does not print: mean over seeds with its standard error.",
+        sensitivity_figure,
     ),
     "ablations": Description(
         "Ablations of the methods",
-        "Dots are seeds, bars their means with standard errors.",
+        "Accuracy against the memory that a task adds, one panel per question: up and left is better.",
+        methods_figure,
     ),
     "frontier": Description(
         "Accuracy against memory per task",
-        "Up and left is better; the line joins the methods that none beats in both.",
+        "Up and left is better: a method that has another one above it and to its left is not worth its memory.",
+        methods_figure,
     ),
 }
 
@@ -135,7 +150,7 @@ def make_section(target: str, folder: Path, label: str, *, recorded: bool, error
         label=label,
         figure=figure,
         pictures=pictures,
-        tables=to_html(markdown.read_text("utf-8")) if markdown.exists() else "",
+        tables=_tables(about, folder, markdown, shown=not error),
         downloads=[
             (file.name, _address(file) if file.stat().st_size <= LARGEST_DOWNLOAD else "")
             for file in sorted(folder.glob(f"{stem}*.csv"))
@@ -143,6 +158,12 @@ def make_section(target: str, folder: Path, label: str, *, recorded: bool, error
         provenance=_provenance(folder / f"{stem}.json"),
         error=error,
     )
+
+
+def _tables(about: Description, folder: Path, markdown: Path, *, shown: bool) -> str:
+    """Return the tables of a section as HTML, escaped."""
+    evidence = about.evidence(folder) if about.evidence and shown else ""
+    return evidence + (to_html(markdown.read_text("utf-8")) if markdown.exists() else "")
 
 
 def _address(file: Path) -> str:
@@ -158,6 +179,8 @@ def _provenance(file: Path) -> list[str]:
     found = content.get("provenance", {}) if isinstance(content, dict) else {}
     keys = ("commit", "when", "seconds", "machine", "command", "records", "imported", "commits")
     lines = [f"{key}: {found[key]}" for key in keys if found.get(key)]
+    if isinstance(found.get("tasks"), dict):
+        lines.append("tasks of networks: " + ", ".join(f"{count} {how}" for how, count in found["tasks"].items()))
     versions = found.get("versions")
     if isinstance(versions, dict) and versions:
         lines.append("versions: " + ", ".join(f"{name} {version}" for name, version in versions.items()))

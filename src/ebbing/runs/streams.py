@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from safetensors.torch import load
 
+from ebbing import metrics
+from ebbing._tables import Table, Tabular, to_frame
 from ebbing._validate import Array
 from ebbing.learn.experiment import Experiment
 from ebbing.learn.sequences import prefix_tree
@@ -17,12 +20,16 @@ from ebbing.runs._pools import LOCAL, Resources
 from ebbing.runs.execution import Execution
 from ebbing.runs.store import Store
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
 StreamProgress = Callable[[float, str], None]
 """A function that is called with the share that is done and a short message."""
 
 
 @dataclass(frozen=True, eq=False)
-class StreamRun:
+class StreamRun(Tabular):
     """The result of training a stream with one seed.
 
     Attributes:
@@ -67,6 +74,45 @@ class StreamRun:
     def finished(self) -> bool:
         """Whether every task has been learned."""
         return self.num_learned == len(self.tasks)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the accuracy matrix as a tidy pandas DataFrame.
+
+        Returns:
+            One row per entry with the columns `step` (t), `task` (name) and `accuracy`.
+        """
+        rows, columns = self.accuracies.shape
+        return to_frame(
+            {
+                "step": np.repeat(np.arange(rows), columns),
+                "task": list(self.tasks) * rows,
+                "accuracy": self.accuracies.ravel(),
+            }
+        )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the accuracy on each task after each task; a heat map for more than eight.
+
+        Args:
+            ax: The axes to draw on; a new figure if None.
+
+        Returns:
+            The axes.
+        """
+        from ebbing.plot.errors import plot_error_matrix
+
+        return plot_error_matrix(100 * self.accuracies, self.tasks, label="accuracy (%)", ax=ax)
+
+    def _tables(self) -> Sequence[Table]:
+        names = ["initial network", *(f"after {task}" for task in self.tasks)]
+        matrix = [[name, *(f"{100 * a:.2f}" for a in row)] for name, row in zip(names, self.accuracies, strict=True)]
+        kept = (
+            [] if self.bytes_per_task is None else [f"Memory per protected task: {self.bytes_per_task / 1e6:.2f} MB."]
+        )
+        tables = [Table("Accuracy in percent", ["", *(f"on {task}" for task in self.tasks)], matrix, kept)]
+        if self.finished and len(self.tasks) > 1:
+            tables += metrics.summary(100 * self.accuracies, kind="accuracy")._tables()
+        return tables
 
 
 def train_streams(

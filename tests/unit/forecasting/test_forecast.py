@@ -206,7 +206,7 @@ def test_frame_and_figures():
     assert len(frame) == 12
     assert found.plot().get_ylabel() == "predicted error"
     assert found.plot_similarity().get_images()
-    assert found.to_html().startswith("<div>")
+    assert found._repr_html_().startswith("<div>")
 
 
 def test_a_network_that_does_not_fit_is_an_error_in_words():

@@ -102,7 +102,7 @@ def unmodeled_features(config: Config) -> tuple[str, bool]:
 
 @claim(
     "the condition for negative forgetting, which is also necessary",
-    "Prop. on negative forgetting",
+    "Prop. C.1 on negative forgetting, erratum E9",
     "{problems} random pairs of tasks",
 )
 def negative_forgetting(config: Config) -> tuple[str, bool]:
@@ -138,7 +138,7 @@ def evolution(config: Config) -> tuple[str, bool]:
 
 @claim(
     "error of a new task: earlier gaps have weights r^{t-i}, and noise has the factor 1 - r^t (missing in the paper)",
-    "Section 5.3, erratum",
+    "Section 5.3, erratum E3",
     "{problems} random problems",
 )
 def forward_transfer(config: Config) -> tuple[str, bool]:
@@ -154,7 +154,9 @@ def forward_transfer(config: Config) -> tuple[str, bool]:
     return f"agrees to {worst:.0e}", worst < 1e-11
 
 
-@claim("forward transfer is negative where earlier tasks help (the paper: positive)", "Section 5.3, erratum", "6 tasks")
+@claim(
+    "forward transfer is negative where earlier tasks help (the paper: positive)", "Section 5.3, erratum E4", "6 tasks"
+)
 def forward_transfer_sign(config: Config) -> tuple[str, bool]:
     helped = theory.forward_transfer(Problem.identical(T=6, n=50, p=100, sigma=0.1)).difference
     hindered = theory.forward_transfer(Problem.orthogonal(T=6, n=50, p=100, sigma=0.1)).difference

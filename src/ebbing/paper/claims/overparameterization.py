@@ -93,7 +93,7 @@ def _floor(floor: theory.DescentFloor) -> str:
 
 @claim(
     "dG_2/dp is first negative, then positive (the paper: first positive, then negative)",
-    "Section 4.1, 3), erratum",
+    "Section 4.1, 3), erratum E8",
     "agreeing tasks, low noise, p = n+2 .. 10^6",
 )
 def slope_signs(config: Config) -> tuple[str, bool]:

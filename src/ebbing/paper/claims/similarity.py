@@ -85,7 +85,7 @@ def four_tasks_forget_less_apart(config: Config) -> tuple[str, bool]:
 
 @claim(
     "c_12 < 0 for T = 4 exactly if r < (sqrt 5 - 1)/2 (the paper: always)",
-    "Section 4.2, erratum",
+    "Section 4.2, erratum E5",
     "p = 1000, every n < p",
 )
 def golden_ratio(config: Config) -> tuple[str, bool]:

@@ -1,0 +1,29 @@
+"""The page that a command writes with --html."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from ebbing._tables import Tabular
+from ebbing.cli.parsing import check_output_file
+
+
+def check_html(path: Path | None) -> None:
+    """An error, before any work, if the page cannot be written."""
+    if path is None:
+        return
+    check_output_file("--html", path)
+    if find_spec("jinja2") is None:
+        raise ValueError("--html: pages are made with jinja2, which is missing: pip install 'ebbing[report]'")
+
+
+def write_html(path: Path | None, *results: Tabular) -> None:
+    """Write results as one page, if one was asked for."""
+    if path is None:
+        return
+    from ebbing.report import write_result
+
+    write_result(path, results, command=shlex.join(["ebbing", *sys.argv[1:]]))

@@ -1,0 +1,93 @@
+"use strict";
+/* What the page shows of one problem. The numbers come at once, the curves point by point, so that no frame takes long. */
+class Computation {
+  /** Throws problems.Complaint if there is no expectation to show. */
+  constructor(problem) {
+    this.problem = problem;
+    this.result = knownOr(() => problems.evaluate(problem), (error) => {
+      throw new problems.Complaint(`Not known here: ${error.message}.`);
+    });
+    this.plain = !problem.memory && problem.learner.name === "minimum-norm"; // where deviations are known
+    this.inOrder = engine.reordered(problem, problem.order);
+    this.nInOrder = problem.order.map((i) => problem.n[i]);
+    this.std = this.plain ? engine.deviations(this.inOrder, this.nInOrder) : null;
+    this.curve = new Map([[problem.p, { F: this.result.F, G: this.result.G, std: this.std }]]);
+    this.replay = new Map([[problem.memory, { F: this.result.F, G: this.result.G }]]);
+    const most = Math.max(...problem.n);
+    const memories = problem.learner.name === "one-pass-sgd" ? [0] : Array.from({ length: 41 }, (_, i) => Math.round((most * i) / 40));
+    const slow = learners.isSlow(problem.learner);
+    const stride = slow || problem.T > 12 ? 2 : 1;
+    this.waiting = inTurn(
+      coarseFirst([...new Set(memories)], slow && problem.T > 8 ? 4 : stride).map((memory) => ["replay", memory]),
+      coarseFirst(sizesToShow(problem), stride).map((p) => ["curve", p]),
+    );
+  }
+
+  get isDone() {
+    return this.waiting.length === 0;
+  }
+
+  /** Compute points for some milliseconds, at least one. */
+  work(milliseconds) {
+    const end = performance.now() + milliseconds;
+    while (this.waiting.length) {
+      const [which, value] = this.waiting.shift();
+      if (which === "replay") this.replay.set(value, this.#values({ memory: value }));
+      else {
+        const std = this.plain ? engine.deviations({ ...this.inOrder, p: value }, this.nInOrder) : null;
+        this.curve.set(value, { ...this.#values({ p: value }), std });
+      }
+      if (performance.now() >= end) break;
+    }
+  }
+
+  /** The points of a curve so far: {x, F, G, Fstd, Gstd}, by ascending x. */
+  points(which) {
+    const found = [...this[which]].sort((a, b) => a[0] - b[0]);
+    const column = (f) => found.map(([, value]) => f(value));
+    return {
+      x: found.map(([x]) => x), F: column((v) => v.F), G: column((v) => v.G),
+      Fstd: column((v) => v.std?.F ?? 0), Gstd: column((v) => v.std?.G ?? 0),
+    };
+  }
+
+  #values(changes) {
+    return knownOr(() => problems.totals(this.problem, changes), () => ({ F: NaN, G: NaN }));
+  }
+}
+
+function knownOr(compute, otherwise) {
+  try {
+    return compute();
+  } catch (error) {
+    if (!(error instanceof wishart.Unknown)) throw error;
+    return otherwise(error);
+  }
+}
+
+/** Values in the order 0, 16, 32, ..., then 8, 24, ...: a curve is whole early, and gets finer. Down to a stride. */
+function coarseFirst(values, stride) {
+  const found = new Set([0, values.length - 1]);
+  for (let step = 16; step >= stride; step /= 2) for (let i = 0; i < values.length; i += step) found.add(i);
+  return [...found].map((i) => values[i]);
+}
+
+/** The points of both curves in turn. */
+function inTurn(...lists) {
+  const found = [];
+  for (let i = 0; i < Math.max(...lists.map((list) => list.length)); i++) {
+    for (const list of lists) if (i < list.length) found.push(list[i]);
+  }
+  return found;
+}
+
+/** Numbers of parameters to draw, dense around the threshold p = n. */
+function sizesToShow(problem) {
+  const largest = Math.max(...problem.n);
+  const low = Math.max(problem.rank, 2, Math.round(Math.min(largest / 6, problem.p)));
+  const high = Math.max(largest * 40, problem.p * 1.3);
+  const found = new Set();
+  for (let i = 0; i <= 110; i++) found.add(Math.round(low * (high / low) ** (i / 110)));
+  for (const d of [2, 3, 4, 6]) for (const side of [-d, d]) if (largest + side >= low) found.add(largest + side);
+  return [...found].sort((a, b) => a - b);
+}

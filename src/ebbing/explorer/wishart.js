@@ -1,0 +1,246 @@
+"use strict";
+/*
+ * Expected traces E tr phi(X'X) of a real Wishart matrix, X (N, p) standard normal: what ridge and early stopping need.
+ * ebbing.theory._wishart has the formulas and their derivation; this is the same quadrature of the same exact density.
+ */
+const wishart = (() => {
+  const EXACT = 600; // eigenvalues up to which the exact density is used at once
+  const LARGEST = 6000;
+  const TOLERANCE = 3e-11;
+  const MARGINS = [10, 20, 40];
+  const SIZES = [
+    [50, 60, 72, 90, 116, 160, 240, 400],
+    [150, 180, 216, 270, 350, 480, 720, 1200],
+    [400, 480, 600, 760, 1000, 1400, 2000, 3200],
+  ];
+  const ORDER = 16; // nodes of Gauss-Legendre quadrature on a panel
+
+  class Unknown extends Error {}
+
+  /** Legendre polynomials P_0 .. P_degree at x. */
+  function legendre(x, degree) {
+    const P = [1, x];
+    for (let m = 1; m < degree; m++) P.push(((2 * m + 1) * x * P[m] - m * P[m - 1]) / (m + 1));
+    return P;
+  }
+
+  const NODES = new Float64Array(ORDER);
+  const WEIGHTS = new Float64Array(ORDER);
+  for (let i = 0; i < ORDER; i++) {
+    let x = -Math.cos((Math.PI * (i + 0.75)) / (ORDER + 0.5));
+    let slope = 1;
+    for (let round = 0; round < 8; round++) {
+      const P = legendre(x, ORDER);
+      slope = (ORDER * (x * P[ORDER] - P[ORDER - 1])) / (x * x - 1);
+      x -= P[ORDER] / slope;
+    }
+    NODES[i] = x;
+    WEIGHTS[i] = 2 / ((1 - x * x) * slope * slope);
+  }
+  /** INTEGRALS[i][j]: the integral from -1 to node i of the polynomial that is 1 at node j and 0 at the others. */
+  const INTEGRALS = Array.from(NODES, (x) => {
+    const upto = legendre(x, ORDER);
+    const areas = upto.slice(0, ORDER).map((_, m) => (m === 0 ? x + 1 : (upto[m + 1] - upto[m - 1]) / (2 * m + 1)));
+    return Float64Array.from(NODES, (node, j) => {
+      const P = legendre(node, ORDER - 1);
+      return areas.reduce((sum, area, m) => sum + area * ((2 * m + 1) / 2) * WEIGHTS[j] * P[m], 0);
+    });
+  });
+
+  /** Nodes, weights and half widths of the quadrature on each interval between the edges. */
+  function panels(edges) {
+    const x = new Float64Array((edges.length - 1) * ORDER);
+    const weights = new Float64Array(x.length);
+    for (let e = 0; e + 1 < edges.length; e++) {
+      const middle = (edges[e + 1] + edges[e]) / 2;
+      const half = (edges[e + 1] - edges[e]) / 2;
+      for (let i = 0; i < ORDER; i++) {
+        x[e * ORDER + i] = middle + half * NODES[i];
+        weights[e * ORDER + i] = half * WEIGHTS[i];
+      }
+    }
+    return { x, weights };
+  }
+
+  /** The integral of a function up to each node, from its values there, and over all panels. */
+  function cumulative(values, weights) {
+    const upto = new Float64Array(values.length);
+    let whole = 0;
+    for (let start = 0; start < values.length; start += ORDER) {
+      const half = weights[start] / WEIGHTS[0];
+      for (let i = 0; i < ORDER; i++) {
+        let sum = 0;
+        for (let j = 0; j < ORDER; j++) sum += INTEGRALS[i][j] * values[start + j];
+        upto[start + i] = whole + half * sum;
+      }
+      let sum = 0;
+      for (let j = 0; j < ORDER; j++) sum += values[start + j] * WEIGHTS[j];
+      whole += half * sum;
+    }
+    return { upto, whole };
+  }
+
+  const stirling = (a) => 1 / (12 * a) - 1 / (360 * a ** 3) + 1 / (1260 * a ** 5) - 1 / (1680 * a ** 7);
+
+  /** log Gamma(a + 1), a >= 0. */
+  function logFactorial(a) {
+    let product = 1;
+    while (a < 50) {
+      a += 1;
+      product *= a;
+    }
+    return a * Math.log(a) - a + Math.log(2 * Math.PI * a) / 2 + stirling(a) - Math.log(product);
+  }
+
+  /** u - log(1 + u), without cancellation for small u. */
+  function minusLog1p(u) {
+    if (Math.abs(u) >= 0.05) return u - Math.log1p(u);
+    let series = 0;
+    for (let j = 16; j > 1; j--) series = series * -u + 1 / j;
+    return u * u * series;
+  }
+
+  /** sqrt(x), x - alpha and weights for integrals over sqrt(x), fine enough for k eigenvalues. */
+  function rootsOfEigenvalues(k, alpha, margin) {
+    const n = k + alpha;
+    const low = Math.sqrt(n) - Math.sqrt(k) - margin;
+    const high = Math.sqrt(n) + Math.sqrt(k) + margin;
+    const count = Math.max(8, Math.ceil(((high - Math.max(low, 0)) * (Math.sqrt(k) + 2)) / 4));
+    const linear = (a, b) => Array.from({ length: count + 1 }, (_, i) => (i === count ? b : a + (i * (b - a)) / count));
+    if (low > 1) {
+      const middle = Math.sqrt(alpha);
+      const { x, weights } = panels(linear(low - middle, high - middle));
+      return { root: x.map((o) => middle + o), excess: x.map((o) => o * (2 * middle + o)), weights };
+    }
+    const edges = linear(0, high);
+    const fine = Array.from({ length: 40 }, (_, i) => edges[1] * 0.5 ** (40 - i)); // toward zero, where phi may vary
+    const { x, weights } = panels([0, ...fine, ...edges.slice(1)]);
+    return { root: x, excess: x.map((o) => o * o - alpha), weights };
+  }
+
+  const spectra = new Map();
+
+  /** Points and weights such that E tr phi = sum of weights phi(points), for k eigenvalues; alpha = |N - p|. */
+  function spectrum(k, alpha, margin) {
+    const key = `${k} ${alpha} ${margin}`;
+    if (spectra.has(key)) return spectra.get(key);
+    if (spectra.size >= 400) spectra.clear();
+    const { root, excess, weights } = rootsOfEigenvalues(k, alpha, margin);
+    const size = root.length;
+    const logs = new Float64Array(size); // log psi_0
+    for (let i = 0; i < size; i++) {
+      logs[i] = alpha < 50
+        ? (alpha * Math.log(root[i] * root[i]) - root[i] * root[i] - logFactorial(alpha)) / 2
+        : (-alpha * minusLog1p(excess[i] / alpha) - Math.log(2 * Math.PI * alpha) / 2 - stirling(alpha)) / 2;
+      if (Number.isNaN(logs[i])) logs[i] = -root[i] * root[i] / 2 - logFactorial(alpha) / 2; // 0 log 0
+    }
+    const first = cumulative(logs.map((x) => 2 * Math.exp(x)), weights);
+    const b = Float64Array.from({ length: k + 1 }, (_, m) => Math.sqrt(m * (m + alpha)));
+    const inverse = b.map((value) => 1 / value);
+    let odd = 0;
+    if (k % 2) {
+      let sum = 0;
+      for (let m = 1; m < k - 1; m += 2) sum += Math.log(b[m] / b[m + 1]);
+      odd = Math.exp(-sum) / first.whole;
+    }
+    const x = new Float64Array(size);
+    const found = new Float64Array(size);
+    let total = 0;
+    for (let i = 0; i < size; i++) {
+      let log = logs[i];
+      let power = Math.exp(log); // kept apart: psi_0 may be as small as exp(-10^4) where psi_k is not
+      let before = 0;
+      let now = 1;
+      let e = k % 2 === 0 ? first.upto[i] - first.whole / 2 : 0;
+      let density = 0;
+      for (let m = 0; m < k - 1; m++) {
+        const value = now * power;
+        density += value * value;
+        if ((k - m) & 1) e = (b[m] * e - 2 * root[i] * value) * inverse[m + 1];
+        const next = ((excess[i] - (2 * m + 1)) * now - b[m] * before) * inverse[m + 1];
+        before = now;
+        now = next;
+        if ((m & 7) === 7 && Math.abs(now) > 1e100) {
+          before *= 1e-100;
+          now *= 1e-100;
+          log += Math.log(1e100);
+          power = Math.exp(log);
+        }
+      }
+      density += (now * power * ((b[k - 1] / 2) * e + odd)) / root[i];
+      x[i] = root[i] * root[i];
+      found[i] = weights[i] * 2 * root[i] * density;
+      total += found[i];
+    }
+    for (let i = 0; i < size; i++) found[i] *= k / total; // the density integrates to k
+    const result = { x, weights: found };
+    spectra.set(key, result);
+    return result;
+  }
+
+  /** Sums of several functions over points; `last`: what the points of the last panel give, in absolute value. */
+  function sums(phi, x, weights, scale) {
+    const values = new Float64Array(6);
+    const total = new Float64Array(6);
+    const last = new Float64Array(6);
+    for (let i = 0; i < x.length; i++) {
+      phi(scale * x[i], values);
+      for (let f = 0; f < 6; f++) {
+        total[f] += weights[i] * values[f];
+        if (i >= x.length - ORDER) last[f] += Math.abs(weights[i] * values[f]);
+      }
+    }
+    return { total, last };
+  }
+
+  function trace(phi, k, alpha, scale = 1) {
+    for (const margin of MARGINS) {
+      const { x, weights } = spectrum(k, alpha, margin);
+      const { total, last } = sums(phi, x, weights, scale);
+      if (total.every((value, f) => Number.isFinite(value) && last[f] <= 1e-13 * Math.abs(value))) return total;
+    }
+    throw new Unknown("the expectation is dominated by eigenvalues that hardly ever occur");
+  }
+
+  /** k times the integral of phi over the Marchenko-Pastur law of k eigenvalues. */
+  function marchenkoPastur(phi, k, alpha) {
+    const n = k + alpha;
+    const { x: angle, weights } = panels([0, ...Array.from({ length: 60 }, (_, i) => Math.PI * 0.5 ** (59 - i))]);
+    const lower = (alpha / (Math.sqrt(n) + Math.sqrt(k))) ** 2;
+    const width = 2 * Math.sqrt(n * k);
+    const x = angle.map((a) => lower + 2 * width * Math.sin(a / 2) ** 2);
+    return sums(phi, x, weights.map((w, i) => (w * (width * Math.sin(angle[i])) ** 2) / (2 * Math.PI * x[i])), 1).total;
+  }
+
+  const lagrange = (nodes, at) =>
+    nodes.map((a, i) => nodes.reduce((product, b, j) => (i === j ? product : (product * (at - b)) / (a - b)), 1));
+
+  const mixed = (weights, rows) => Float64Array.from(rows[0], (_, f) => weights.reduce((sum, w, i) => sum + w * rows[i][f], 0));
+
+  /** The traces by interpolation in 1/k, and their estimated relative error. */
+  function interpolated(phi, k, alpha, sizes) {
+    const known = [marchenkoPastur(phi, k, alpha), ...sizes.map((j) => trace(phi, j, (alpha * j) / k, k / j).map((v) => v * (k / j)))];
+    const at = [0, ...sizes.map((j) => 1 / j)];
+    const value = mixed(lagrange(at, 1 / k), known);
+    const fewer = mixed(lagrange(at.slice(0, -1), 1 / k), known.slice(0, -1));
+    const other = mixed(lagrange(at.filter((_, i) => i !== 1), 1 / k), known.filter((_, i) => i !== 1));
+    const error = Math.max(...value.map((v, f) => Math.max(Math.abs(v - fewer[f]), Math.abs(v - other[f])) / Math.abs(v)));
+    return { value, error };
+  }
+
+  /** E tr phi over the nonzero eigenvalues, for six functions at once: phi(s, values) fills their values. */
+  function traces(phi, N, p) {
+    const k = Math.min(N, p);
+    const alpha = Math.abs(N - p);
+    if (k <= EXACT) return trace(phi, k, alpha);
+    for (const sizes of SIZES) {
+      if (Math.max(...sizes) > k) break;
+      const { value, error } = interpolated(phi, k, alpha, sizes);
+      if (error < TOLERANCE) return value;
+    }
+    if (k <= LARGEST) return trace(phi, k, alpha);
+    throw new Unknown("the eigenvalues next to zero would leave too large an error");
+  }
+
+  return { traces, spectrum, Unknown };
+})();

@@ -1,0 +1,169 @@
+"""The page of a result: its tables, its pictures and its data in one file without any script."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from functools import reduce
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from ebbing._files import write_atomic
+from ebbing._tables import Tabular, escape_control
+from ebbing._versions import versions
+from ebbing.report._template import asset, render
+
+WIDE, SQUARE = (6.6, 3.9), (5.2, 4.2)
+"""Sizes of pictures in inches: curves, and heat maps of tasks."""
+
+CURVES = "A curve is the error on one task, dotted until it is learned (the dot). Where it rises then, it is forgotten."
+DISTANCES = "How far apart the tasks' solutions are: the darker, the farther. Neighbors are learned one after another."
+SIMILARITY = "How alike the tasks are to the model: 1 is the same direction, 0 nothing in common, below 0 opposed."
+
+PAGES: dict[str, tuple[str, dict[str, str]]] = {
+    "Expectation": ("What is expected to be forgotten", {"plot": CURVES}),
+    "ExpectationGrid": (
+        "Expected forgetting over a grid of sizes",
+        {"plot": "Expected forgetting against the number with the most values, a line for each of the others."},
+    ),
+    "Simulation": (
+        "What simulated runs forget",
+        {"plot": "How many runs forget how much; the line is the theory's expectation."},
+    ),
+    "SimulatedMetrics": (
+        "What simulated runs forget",
+        {"plot": "How many runs forget how much; the line is the theory's expectation."},
+    ),
+    "Plan": ("In which order to learn", {"plot": DISTANCES}),
+    "Stakes": (
+        "In which order to learn",
+        {
+            "plot": "Gray: how many orders have which value. Lines: the recommended, the given and the worst order.",
+            "plan.plot": DISTANCES,
+        },
+    ),
+    "Front": (
+        "Orders that balance forgetting and error",
+        {"plot": "Each corner is an order; no order lies below the line."},
+    ),
+    "ReplayOrder": ("In which order to learn, with old data", {}),
+    "ReplayCurve": (
+        "How much old data to mix in",
+        {"plot": "Forgetting and error against the samples of each old task, as a share of n, with the least."},
+    ),
+    "ReplayPlan": (
+        "Which old data to replay when",
+        {"plot": "A bar is a step; its pieces are samples of old tasks to mix into it."},
+    ),
+    "Forecast": ("What your model will forget", {"plot": CURVES, "plot_similarity": SIMILARITY}),
+    "ForecastPlan": (
+        "In which order your model should learn",
+        {"plot": "All orders from best to worst, with the advised and the given one."},
+    ),
+    "ReplayForecast": (
+        "How much old data your model needs",
+        {"plot": "Predicted forgetting and error against the share of old data in each step."},
+    ),
+    "TaskVectors": ("How alike your tasks are", {"plot": SIMILARITY}),
+    "MetricSummary": (
+        "What was forgotten",
+        {"plot": "A bar for each metric, in the unit of the matrix; the table has their definitions."},
+    ),
+    "Measurement": ("What was measured in each order", {"plot": "Measured forgetting, order by order."}),
+    "StreamRun": (
+        "What training forgot",
+        {"plot": "A curve is the accuracy on one task: where it falls after the dot, the task is forgotten."},
+    ),
+}
+"""For each kind of result, the title of its page, and how to read the pictures that its methods draw."""
+
+
+def result_page(*results: Tabular, title: str | None = None, command: str = "") -> str:
+    """Return results as one self-contained page.
+
+    Args:
+        *results: What to show, one section each.
+        title: The title; that of the first result by default.
+        command: The command that gave them, to be shown at the end.
+
+    Returns:
+        The page. It has no script, loads nothing and sends nothing.
+
+    Raises:
+        ImportError: If jinja2 is not installed.
+
+    Example:
+        >>> import ebbing
+        >>> page = result_page(ebbing.expect(ebbing.Problem.identical(T=2, n=5, p=20, names=["<b>", "mail"])))
+        >>> page.startswith("<!doctype html>"), "<b>" in page, "&lt;b&gt;" in page
+        (True, False, True)
+    """
+    from markupsafe import Markup
+
+    parts = [_part(result, place) for place, result in enumerate(results)]
+    return render(
+        "result.html.j2",
+        parts=parts,
+        title=title or parts[0]["heading"],
+        style=Markup(asset("style.css")),
+        version=versions("ebbing")["ebbing"],
+        command=escape_control(command),
+        when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+    )
+
+
+def write_result(path: str | os.PathLike[str], results: Iterable[Tabular], *, command: str = "") -> None:
+    """Write the page of results to a file that any browser opens from disk.
+
+    Args:
+        path: The file, such as "order.html".
+        results: What to show, one section each.
+        command: The command that gave them.
+    """
+    write_atomic(Path(path), result_page(*results, command=command))
+
+
+def _part(result: Tabular, place: int) -> dict[str, Any]:
+    """Return one result as the template takes it; tables and pictures are escaped already."""
+    from markupsafe import Markup
+
+    name = type(result).__name__
+    heading, readings = PAGES.get(name, (name, {}))
+    return {
+        "heading": heading,
+        "tables": [Markup(table.to_html()) for table in result._tables()],
+        "pictures": [
+            (Markup(picture), reading)
+            for method, reading in readings.items()
+            if (picture := _picture(result, method, place))
+        ],
+        "data": _data(result),
+        "file": f"{name.lower()}.csv",
+    }
+
+
+def _picture(result: Tabular, method: str, place: int) -> str:
+    """Return what a method draws; nothing without matplotlib, or where there is nothing to draw."""
+    *way, last = method.split(".")
+    owner = reduce(getattr, way, result)
+    draw = getattr(owner, last, None)
+    if draw is None or find_spec("matplotlib") is None:
+        return ""
+    from ebbing.plot._style import inline_picture
+
+    try:
+        return inline_picture(draw, f"{place} {method}", WIDE if method == "plot" else SQUARE)
+    except ValueError:  # such as the forgetting of a single task
+        return ""
+
+
+def _data(result: Tabular) -> str:
+    """Return the result's frame as an address from which it is downloaded; empty without pandas."""
+    frame = getattr(result, "to_frame", None)
+    if frame is None or find_spec("pandas") is None:
+        return ""
+    text = frame().map(lambda cell: escape_control(cell) if isinstance(cell, str) else cell).to_csv(index=False)
+    return "data:text/csv;base64," + base64.b64encode(text.encode()).decode()
