@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from ebbing.learn._stored_names import stored_settings
 from ebbing.learn.projection._layer_discovery import check_per_task, per_task_values
@@ -22,7 +22,7 @@ from ebbing.learn.training._state_file import State, with_prefix
 from ebbing.learn.training._task_argument import task_bound
 from ebbing.learn.training.base_learner import BaseLearner, TrainableParameters
 from ebbing.learn.training.batches import Data, preserved_modes
-from ebbing.learn.training.schedule import Schedule, check_schedule, task_loss
+from ebbing.learn.training.schedule import Loss, Schedule, check_schedule, task_loss
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,9 @@ class FineTuningLearner(BaseLearner):
         self._task_values: list[State] = []  # for every learned task
 
     def _task_context(
-        self, task: str, data: Data, generator: torch.Generator
+        self, task: str, data: Data, generator: torch.Generator, loss: Loss
     ) -> AbstractContextManager[TrainableParameters]:
-        return self.task(task)
+        return self.task(task, loss=loss)
 
     # Hooks for methods that train other parameters, or store other values
 
@@ -123,9 +123,7 @@ class FineTuningLearner(BaseLearner):
         return self._task_values[task]
 
     @contextmanager
-    def task(
-        self, task: str, examples: Data | None = None, loss: Callable[[Tensor, Tensor], Tensor] = task_loss
-    ) -> Iterator[TrainableParameters]:
+    def task(self, task: str, examples: Data | None = None, loss: Loss = task_loss) -> Iterator[TrainableParameters]:
         """Open a context for learning a task by a custom loop, as `ProjectionLearner.task` does.
 
         At the end of the context the task is stored. If an exception leaves the context, everything is as it was
@@ -201,8 +199,9 @@ class FineTuningLearner(BaseLearner):
 
     def _parse_method_state(self, state: State, tasks: int) -> Callable[[], None]:
         initial_values = with_prefix(state, "fresh.")
-        task_values = [with_prefix(state, f"copy.{t}.") for t in range(tasks)]
         current, expected_initial = self._values(), [*self._initial_values]
+        copies = [with_prefix(state, f"copy.{t}.") for t in range(tasks)]
+        task_values = [self._without_constants(values, state) for values in copies]
         parts = [("initial state", initial_values, expected_initial)]
         parts += [(f"task {t}", values, self._task_specific) for t, values in enumerate(task_values)]
         for where, values, expected in parts:
@@ -216,6 +215,16 @@ class FineTuningLearner(BaseLearner):
             self._initial_values, self._task_values = initial_values, task_values
 
         return apply
+
+    def _without_constants(self, values: State, state: State) -> State:
+        """Return the values of a task without those that never change, which early files have for each task."""
+        current, expected = self._values(), {*self._task_specific}
+
+        def is_constant(name: str) -> bool:
+            shared = state.get(f"network.{name}", current.get(name))
+            return name not in expected and shared is not None and torch.equal(values[name], shared)
+
+        return {name: value for name, value in values.items() if not is_constant(name)}
 
     def _describe(self) -> dict[str, Any]:
         return super()._describe() | {"per_task": list(self.method.per_task)}

@@ -21,10 +21,9 @@ import torch
 from torch import Tensor, nn
 
 from ebbing.learn._stored_names import stored_kind
-from ebbing.learn.projection._activations import FORWARD_BATCH_SIZE, Loss, layer_inputs, weight_gradients
+from ebbing.learn.projection._activations import batch_size, layer_inputs, weight_gradients
 from ebbing.learn.projection._authors_variant import AuthorsDeviation
 from ebbing.learn.projection._autograd import no_autocast
-from ebbing.learn.projection._blocks import Block
 from ebbing.learn.projection._integrity import (
     Fingerprint,
     check_basis_update,
@@ -43,9 +42,11 @@ from ebbing.learn.projection._layer_discovery import discover_layers
 from ebbing.learn.projection._layers import Layer, RotatedBatch, frozen_modules
 from ebbing.learn.projection._rules import ProjectionRules
 from ebbing.learn.projection._trust_region import TrustRegion, empty_trust_region, select_trust_region
+from ebbing.learn.projection.subspaces import BasisUpdate
 from ebbing.learn.tasks.base import TaskData
-from ebbing.learn.training._arguments import as_tensors
+from ebbing.learn.training._arguments import as_batches
 from ebbing.learn.training._buffers import buffer_shapes, check_buffer_shapes, snapshot_buffers
+from ebbing.learn.training._inputs import Inputs, first_inputs, input_tensors
 from ebbing.learn.training._network_checks import check_not_inference_mode
 from ebbing.learn.training._state_file import State, decode_json, encode_json, with_prefix
 from ebbing.learn.training._task_argument import bind_task, task_bound
@@ -60,7 +61,10 @@ from ebbing.learn.training.batches import (
     subsample,
     training_pair,
 )
-from ebbing.learn.training.schedule import task_loss
+from ebbing.learn.training.schedule import Loss, task_loss
+
+MAX_CHECKED = 64
+"""The number of examples on which the use of weights is checked."""
 
 
 class ProjectionLearner(BaseLearner):
@@ -112,32 +116,34 @@ class ProjectionLearner(BaseLearner):
     @property
     def protected(self) -> dict[str, float]:
         """By layer, the share of its input directions that are protected."""
-        return {
-            layer.name: sum(block.basis.shape[1] / len(block.basis) for block in layer.blocks) / len(layer.blocks)
-            for layer in self.layers
-        }
+        return {layer.name: layer.protected_share for layer in self.layers}
 
     # Learning
 
     def _task_context(
-        self, task: str, data: Data, generator: torch.Generator
+        self, task: str, data: Data, generator: torch.Generator, loss: Loss
     ) -> AbstractContextManager[TrainableParameters]:
-        return self.task(task, draw_examples(data, max(self._num_examples()), generator))
+        return self.task(task, draw_examples(data, max(self._num_examples()), generator), loss)
 
-    def _batches(self, data: Data, generator: torch.Generator | None) -> Callable[[], Iterable[Pair]]:
+    def _batches(
+        self, data: Data, generator: torch.Generator | None, *, any_labels: bool = False
+    ) -> Callable[[], Iterable[Pair]]:
         """Return a function that yields the batches of an epoch, rotated in advance where the first layer is linear.
 
         Rotating every input once per task instead of once per epoch saves up to half of a step on small networks.
         """
         layer, size = self.layers[0], self.schedule.batch_size
-        plain_batches = super()._batches(data, generator)
+        plain_batches = super()._batches(data, generator, any_labels=any_labels)
+        if not isinstance(data, TaskData | tuple) or not layer.is_linear:
+            return plain_batches
         rotation = layer.parametrizations[0].rotation
-        if not isinstance(data, TaskData | tuple) or not isinstance(layer.module, nn.Linear) or rotation is None:
-            return plain_batches
         inputs, labels = training_pair(cast(TaskData | Pair, data))
-        if inputs.ndim != 2 or inputs.shape[1] != len(rotation) or inputs.dtype != rotation.dtype:
+        if rotation is None or not isinstance(inputs, Tensor) or inputs.ndim != 2:
             return plain_batches
-        check_labels(labels)
+        if inputs.shape[1] != len(rotation) or inputs.dtype != rotation.dtype:
+            return plain_batches
+        if not any_labels:
+            check_labels(labels)
         with no_autocast(rotation):
             rotated = torch.cat([self._to_device(part) @ rotation for part in inputs.split(4096)])
 
@@ -175,8 +181,8 @@ class ProjectionLearner(BaseLearner):
             check_not_compiled(self.network)
             check_same_parameters(self.network, self._signatures)
             self._fingerprint = warn_if_changed(self.layers, self._fingerprint)
-            inputs, labels = (self._to_device(part) for part in self._examples(examples))
-            if not inputs.isfinite().all():
+            inputs, labels = self._pair_to_device(self._examples(examples))
+            if not all(part.isfinite().all() for part in input_tensors(inputs)):
                 raise ValueError(f"inputs of task {task!r} are not all finite: remove NaN and infinite values")
             undo, shapes = self._snapshot(), buffer_shapes(self.network)
             if not self.tasks:  # weights may have been loaded since start()
@@ -185,7 +191,7 @@ class ProjectionLearner(BaseLearner):
             try:
                 with self._reserved(reason), preserved_modes(self.network), self._frozen_norms(), no_fast_path():
                     self._pending_restore = undo
-                    with no_autocast(self.layers[0].module.weight):
+                    with no_autocast(self.layers[0].weight):
                         parameters = self._start_task(inputs, labels, loss)
                     with (
                         unchanged_weights(self.layers, parameters),
@@ -196,7 +202,7 @@ class ProjectionLearner(BaseLearner):
                         yield parameters
                 parameters.check_finite(task)
                 check_buffer_shapes(self.network, shapes)
-                with no_autocast(self.layers[0].module.weight), no_fast_path():
+                with no_autocast(self.layers[0].weight), no_fast_path():
                     self._finish_task(task, inputs)
                 if loss is not task_loss:
                     self._custom_losses.add(task)
@@ -208,12 +214,13 @@ class ProjectionLearner(BaseLearner):
 
     def _examples(self, examples: Data) -> Pair:
         """Return at most as many examples as any layer needs, the same ones in every call."""
-        count, examples = max(self._num_examples()), as_tensors(examples, self._dtype)
+        count, generator = max(self._num_examples()), torch.Generator().manual_seed(0)
+        examples = as_batches(examples, self._dtype, self.schedule.batch_size, generator)
         if isinstance(examples, TaskData | tuple):
             return subsample(training_pair(cast(TaskData | Pair, examples)), count)
-        return draw_examples(examples, count, torch.Generator().manual_seed(0))
+        return draw_examples(examples, count, generator)
 
-    def _start_task(self, inputs: Tensor, labels: Tensor, loss: Loss) -> TrainableParameters:
+    def _start_task(self, inputs: Inputs, labels: Tensor, loss: Loss) -> TrainableParameters:
         """Select the trusted tasks, parametrize every layer, and return the parameters to train."""
         self._write_values({name: self._initial_values[name] for name in self._per_task})
         named: dict[str, nn.Parameter] = {}
@@ -230,10 +237,11 @@ class ProjectionLearner(BaseLearner):
             suffixes = [""] if len(parameters) == 1 else [f".{i}" for i in range(len(parameters))]
             named |= {f"{layer.name}.weight{suffix}": p for suffix, p in zip(suffixes, parameters, strict=True)}
         forward = bind_task(self.network, len(self.tasks))
-        check_single_use(self.layers, forward, self.network, inputs[:FORWARD_BATCH_SIZE])
+        some = first_inputs(inputs, batch_size(self.network) or MAX_CHECKED)
+        check_single_use(self.layers, forward, self.network, some)
         return TrainableParameters(named | self._other_parameters())
 
-    def _finish_task(self, task: str, inputs: Tensor) -> None:
+    def _finish_task(self, task: str, inputs: Inputs) -> None:
         """Remove the parametrizations, store the task-specific values, and protect the task."""
         for layer in self.layers:
             layer.finish()
@@ -251,14 +259,15 @@ class ProjectionLearner(BaseLearner):
         values = self._copy_values(name for name in {*self._task_specific, *self._norms} if name in parameters)
         restore_buffers = snapshot_buffers(self.network)
         weights = [[weight.clone() for weight in layer.weights] for layer in self.layers]
-        bases = [[block.basis for block in layer.blocks] for layer in self.layers]
+        blocks = [[(block, block.basis) for block in layer.blocks] for layer in self.layers]
         count, latest_fingerprint = len(self.tasks), self._fingerprint
 
         def undo() -> None:
-            for layer, layer_weights, layer_bases in zip(self.layers, weights, bases, strict=True):
+            for layer, layer_weights, layer_blocks in zip(self.layers, weights, blocks, strict=True):
                 layer.remove_parametrizations()
+                layer.set_blocks([block for block, _ in layer_blocks])  # protecting the task may have split them
                 layer.set_weights(layer_weights)
-                for block, basis in zip(layer.blocks, layer_bases, strict=True):
+                for block, basis in layer_blocks:
                     block.basis = basis
                     del block.subspaces[count:], block.updates[count:]
             self._write_values(values)
@@ -282,7 +291,7 @@ class ProjectionLearner(BaseLearner):
         candidates = ((name, values[name]) for name in names)
         return {n: value for n, value in candidates if isinstance(value, nn.Parameter) and value.requires_grad}
 
-    def _select_trust_region(self, inputs: Tensor, labels: Tensor, loss: Loss) -> TrustRegion:
+    def _select_trust_region(self, inputs: Inputs, labels: Tensor, loss: Loss) -> TrustRegion:
         """Return, for every layer and block, the trusted tasks: those whose subspaces hold the new task's gradient."""
         if not self.tasks or not self.method.uses_trust_region:
             return empty_trust_region(self.layers)
@@ -290,7 +299,7 @@ class ProjectionLearner(BaseLearner):
         gradients = weight_gradients(self.network, forward, self.layers, (inputs, labels), loss)
         return select_trust_region(self.method, self.layers, gradients)
 
-    def _protect_latest(self, inputs: Tensor) -> None:
+    def _protect_latest(self, inputs: Inputs) -> None:
         """Measure which input directions of every layer the latest task uses, and protect them."""
         task = len(self.tasks) - 1
         with self._task_weights(task, shared=self.method.reproduces("shared weights measured")), torch.no_grad():
@@ -298,14 +307,13 @@ class ProjectionLearner(BaseLearner):
             recorded = layer_inputs(self.network, forward, self.layers, inputs, self._num_examples())
         leave_out_strongest = self.method.reproduces("strongest unprotected")
         for number, layer in enumerate(self.layers):
-            for block, R in zip(layer.blocks, layer.representation(recorded.pop(layer.name)), strict=True):
-                if not R.isfinite().all():
-                    raise FloatingPointError(
-                        f"inputs of layer {layer.name!r} are not all finite in evaluation mode: check the layers before"
-                    )
-                update = self.method.select_directions(number, task, block.basis, R)
-                check_basis_update(self.method, layer.name, block.basis, update)
-                block.protect(update, leave_out_strongest=leave_out_strongest)
+
+            def select(M: Tensor, R: Tensor, number: int = number, layer: Layer = layer) -> BasisUpdate:
+                update = self.method.select_directions(number, task, M, R)
+                check_basis_update(self.method, layer.name, M, update)
+                return update
+
+            layer.protect(recorded.pop(layer.name), select, leave_out_strongest=leave_out_strongest)
 
     def _num_examples(self) -> list[int]:
         """Return the number of examples for each layer."""
@@ -354,7 +362,7 @@ class ProjectionLearner(BaseLearner):
     def _parse_method_state(self, state: State, tasks: int) -> Callable[[], None]:
         current = self._values()
         initial_values = {name: state[f"fresh.{name}"] for name in self._initial_values}
-        task_values = [with_prefix(state, f"own.{t}.") for t in range(tasks)]
+        task_values = [self._without_frozen(with_prefix(state, f"own.{t}."), state) for t in range(tasks)]
         for t, values in enumerate(task_values):
             if missing := sorted({*self._task_specific} - values.keys() - initial_values.keys()):
                 raise ValueError(f"task {t} has no task-specific {missing[0]!r}")
@@ -365,19 +373,36 @@ class ProjectionLearner(BaseLearner):
         trusted = decode_json(state["trusted"]) if "trusted" in state else [{} for _ in range(tasks)]
         blocks = []
         for layer in self.layers:
-            states = [with_prefix(state, f"layer.{layer.name}.{b}.") for b in range(len(layer.blocks))]
-            blocks.append([Block.from_state(part, tasks, layer.weights[0]) for part in states])
-        prefixes = tuple(f"layer.{layer.name}.{b}." for layer in self.layers for b in range(len(layer.blocks)))
+            count = len(layer.blocks)
+            if layer.is_attention and with_prefix(state, f"layer.{layer.name}.1."):
+                count = 3  # with separate inputs of query, key and value
+            states = [with_prefix(state, f"layer.{layer.name}.{b}.") for b in range(count)]
+            blocks.append(layer.restored_blocks(states, tasks))
+        prefixes = tuple(
+            f"layer.{layer.name}.{b}."
+            for layer, restored in zip(self.layers, blocks, strict=True)
+            for b in range(len(restored))
+        )
         if unknown := sorted(name for name in with_prefix(state, "layer.") if not f"layer.{name}".startswith(prefixes)):
             raise ValueError(f"it protects layers that this network does not have or train: {unknown[0]!r}")
 
         def apply() -> None:
             self._initial_values, self._task_values, self.trusted = initial_values, task_values, trusted
             for layer, restored in zip(self.layers, blocks, strict=True):
-                layer.blocks = restored
+                layer.set_blocks(restored)
             self._fingerprint = fingerprint(self.layers)
 
         return apply
+
+    def _without_frozen(self, values: State, state: State) -> State:
+        """Return the values of a task without those of frozen norms, which early files have for each task."""
+        known = {*self._task_specific, *self._initial_values}
+        shared = {name: state.get(f"network.{name}") for name in values}
+        return {
+            name: value
+            for name, value in values.items()
+            if name in known or (same := shared[name]) is None or not torch.equal(value, same)
+        }
 
     def _describe(self) -> dict[str, Any]:
         method = self.method
