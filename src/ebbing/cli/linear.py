@@ -246,10 +246,23 @@ def order(
 def metrics(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="CSV, JSON, npy or npz: a row after each task, a column for each task."),
+        typer.Argument(
+            metavar="FILE",
+            help="CSV, JSON, npy or npz: a row after each task, a column for each task. Or a log of Mammoth, PyCIL, "
+            "LAMDA-PILOT or Avalanche.",
+        ),
     ],
     kind: Annotated[
-        str | None, typer.Option(metavar="error|accuracy", help="What the matrix holds. Required.", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="error|accuracy",
+            help="What the matrix holds. Required, unless the file says it.",
+            show_default=False,
+        ),
+    ] = None,
+    run: Annotated[
+        int | None,
+        typer.Option(help="Which run of a log that holds several: 0 is the first, -1 the last.", show_default=False),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -261,9 +274,7 @@ def metrics(
     from ebbing.io.matrices import summarize_file
     from ebbing.io.schema import metrics_json, to_json
 
-    if kind is None:
-        raise ValueError("--kind is missing: say --kind error (lower is better) or --kind accuracy (higher is better)")
-    summary = summarize_file(file, kind)
+    summary = summarize_file(file, kind, run)
     if as_json:
         print(to_json("metrics", metrics_json(summary)))
     else:

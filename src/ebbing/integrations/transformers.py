@@ -257,5 +257,7 @@ class ProtectedTrainer(Trainer):
         inputs = dict(collate([dataset[index] for index in chosen]))
         found = [name for name in (*self.label_names, "labels", "label") if name in inputs]
         if not found:
-            raise ValueError(f"examples have no labels, but {', '.join(inputs)}: give a dataset with the column 'labels'")
+            raise ValueError(
+                f"examples have no labels, but {', '.join(inputs)}: give a dataset with the column 'labels'"
+            )
         return inputs, inputs.pop(found[0])

@@ -6,6 +6,7 @@ file       what is understood
 .csv .tsv  cells between tabs, else semicolons, else commas; column names and row names are optional
 .json      a list of rows, or an object with the rows under a key such as "errors", "accuracies", "matrix"
 .npy .npz  one 2-D array of numbers; in .npz under one of these keys, or the only array
+.log .pyd  accuracies that other frameworks log (`ebbing.io.framework_logs`); also .txt, .out, .err
 =========  ============================================================================================
 
 An empty cell, null and nan all mean NaN, and short rows are filled up with NaN: lower-triangular lists need no padding.
@@ -34,12 +35,15 @@ from ebbing._validate import EntryError
 from ebbing.io._arrays import check_cells, read_array
 from ebbing.io._bytes import read_bytes, read_text
 from ebbing.io._delimited import parse_delimited, parse_number
+from ebbing.io.framework_logs import find_log
 from ebbing.metrics import MetricSummary, summary
+from ebbing.metrics._matrix import SIGN
 
 FORMATS = (".csv", ".tsv", ".json", ".npy", ".npz")
 """Endings of files that hold a matrix."""
 
 _ERROR_KEYS = ("errors", "accuracies", "matrix")
+_KINDS = {"errors": "error", "accuracies": "accuracy"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +56,7 @@ class NamedMatrix:
         row_names: One name per row, or nothing.
         lines: The line of each row in a CSV file, or nothing.
         first_cell: The place in its line of a row's first number, from 1.
+        key: The name under which the matrix stands in its file, or nothing.
     """
 
     values: NDArray[np.float64]
@@ -59,6 +64,7 @@ class NamedMatrix:
     row_names: tuple[str, ...] = ()
     lines: tuple[int, ...] = ()
     first_cell: int = 1
+    key: str = ""
 
     def place(self, row: int, column: int) -> str:
         """Return where a number stands in its file.
@@ -86,7 +92,7 @@ def read_matrix(path: str | os.PathLike[str]) -> NDArray[np.float64]:
 
     Args:
         path: A CSV, TSV, JSON, npy or npz file. In JSON and npz the matrix stands under "errors", "accuracies" or
-            "matrix", or it is the only entry.
+            "matrix", or it is the only entry. Or a log of Mammoth, PyCIL, LAMDA-PILOT or Avalanche with one run.
 
     Returns:
         The matrix, NaN where an entry is missing, shape (T+1, T) or (T, T).
@@ -104,12 +110,14 @@ def read_matrix(path: str | os.PathLike[str]) -> NDArray[np.float64]:
     return _read_error_matrix(path).values
 
 
-def summarize_file(path: str | os.PathLike[str], kind: str) -> MetricSummary:
+def summarize_file(path: str | os.PathLike[str], kind: str | None = None, run: int | None = None) -> MetricSummary:
     """Return every metric of the error or accuracy matrix in a file.
 
     Args:
         path: A file as `read_matrix` reads it.
-        kind: "error" or "accuracy": what the matrix holds.
+        kind: "error" or "accuracy": what the matrix holds; None if the file says it, by the key "errors" or
+            "accuracies" or as a log of accuracies.
+        run: The number of the run in a log that holds several, from 0; -1 for the last.
 
     Returns:
         The metrics.
@@ -117,19 +125,28 @@ def summarize_file(path: str | os.PathLike[str], kind: str) -> MetricSummary:
     Raises:
         ValueError: If the file does not hold such a matrix; the message names the file and the place.
     """
-    matrix = _read_error_matrix(path)
+    matrix = _read_error_matrix(path, run)
+    said = _KINDS.get(matrix.key)
+    if kind is None and said is None:
+        raise ValueError("--kind is missing: say --kind error (lower is better) or --kind accuracy (higher is better)")
+    if kind in SIGN and said not in (None, kind):
+        raise ValueError(f"{path}: holds {matrix.key}, and --kind {kind} contradicts that: leave it out")
     try:
-        return summary(matrix.values, kind=kind)  # type: ignore[arg-type]  (checked there)
+        return summary(matrix.values, kind=kind or said)  # type: ignore[arg-type]  (checked there)
     except EntryError as error:
         raise ValueError(f"{path}: {matrix.place(*error.index)}: {error}") from None
 
 
-def _read_error_matrix(path: str | os.PathLike[str]) -> NamedMatrix:
-    matrix = read_named_matrix(path, _ERROR_KEYS)
+def _read_error_matrix(path: str | os.PathLike[str], run: int | None = None) -> NamedMatrix:
+    file = Path(path)
+    log = find_log(file, run)
+    if log is None and run is not None:
+        raise ValueError(f"run={run}: {file} is no log of several runs; leave it out")
+    matrix = read_named_matrix(file, _ERROR_KEYS) if log is None else NamedMatrix(log, key="accuracies")
     rows, columns = matrix.values.shape
     if columns == 0 or rows - columns not in (0, 1):
         rule = "T tasks need T columns and T rows, or T+1 with the initial model's first"
-        raise ValueError(f"{Path(path)}: {rows} rows and {columns} columns of numbers; {rule}")
+        raise ValueError(f"{file}: {rows} rows and {columns} columns of numbers; {rule}")
     return matrix
 
 
@@ -181,27 +198,34 @@ def read_named_matrix(
 
 def _numpy(file: Path, keys: Sequence[str]) -> NamedMatrix:
     content = read_bytes(file, MOST_MATRIX_BYTES)
-    matrix, names = read_array(file, content, lambda found: _choose_key(file, found, keys))
+    chosen: list[str] = []
+
+    def choose(found: Sequence[str]) -> str:
+        chosen.append(_choose_key(file, found, keys))
+        return chosen[0]
+
+    matrix, names = read_array(file, content, choose)
     with np.errstate(all="ignore"):  # a signaling NaN is NaN; what is too large becomes infinite, which nobody accepts
-        return NamedMatrix(matrix.astype(np.float64), _names(names))
+        return NamedMatrix(matrix.astype(np.float64), _names(names), key="".join(chosen))
 
 
 # -------------------------------------------------------------------- JSON
 
 
 def _json(file: Path, keys: Sequence[str]) -> NamedMatrix:
-    text, names = _text(file, ",[{"), ()
+    text, names, key = _text(file, ",[{"), (), ""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as problem:
         raise ValueError(f"{file}: not valid JSON ({problem}); is it half-written?") from problem
     if isinstance(content, dict):
         names = _names(content.get("names"))
-        content = content[_choose_key(file, list(content), keys)]
+        key = _choose_key(file, list(content), keys)
+        content = content[key]
     if not isinstance(content, list) or not all(isinstance(row, list) for row in content):
         raise ValueError(f"{file}: holds {reprlib.repr(content)}; a matrix is a list of rows, each a list of numbers")
     rows = [[_json_cell(file, r, c, cell) for c, cell in enumerate(row, 1)] for r, row in enumerate(content, 1)]
-    return NamedMatrix(_padded(file, rows), names)
+    return NamedMatrix(_padded(file, rows), names, key=key)
 
 
 def _json_cell(file: Path, row: int, column: int, cell: Any) -> float:
