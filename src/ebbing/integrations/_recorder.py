@@ -1,4 +1,4 @@
-"""What the callbacks of all frameworks share: which task is learned now, what is measured, and the file that keeps it."""
+"""What the callbacks of all frameworks share: which task is learned, what is measured, and the file that keeps it."""
 
 from __future__ import annotations
 
@@ -84,8 +84,8 @@ class MatrixRecorder:
             )
         if task is not None and task != remaining[0]:
             raise ValueError(
-                f"task {task!r} is not next: tasks are learned in the order of their evaluation data, so this run learns "
-                f"{remaining[0]!r}; give the evaluation data in the order of training"
+                f"task {task!r} is not next: tasks are learned in the order of their evaluation data, so this run "
+                f"learns {remaining[0]!r}; give the evaluation data in the order of training"
             )
         self.step = len(self.names) - len(remaining) + 1
         return remaining[0]
@@ -111,7 +111,7 @@ def metric_kind(metric: str, kind: Kind | None) -> Kind:
     found = kind or KINDS.get(metric.rpartition("_")[2])
     if found not in ("error", "accuracy"):
         raise ValueError(
-            f"metric={metric!r}, kind={kind!r}: say kind='error' (lower is better) or kind='accuracy' (higher is better)"
+            f"metric={metric!r}, kind={kind!r}: say kind='error' (lower is better) or 'accuracy' (higher is better)"
         )
     return found
 

@@ -185,7 +185,7 @@ def read_log(path: str | os.PathLike[str], run: int | None = None) -> Matrix:
         return read_pycil_log(file, run=run)
     raise ValueError(
         f"{file}: not a log that is known; Mammoth writes 'accuracy_1_task1' or \"Raw accuracy values: Class-IL [\", "
-        "PyCIL and LAMDA-PILOT write \"CNN: {'total': \"; a matrix of your own stands in a file that ends in .csv or .json"
+        "PyCIL and LAMDA-PILOT write \"CNN: {'total': \"; a matrix of your own belongs into a .csv or .json file"
     )
 
 
@@ -261,7 +261,7 @@ def _matrix(file: Path, runs: Sequence[Run], run: int | None) -> Matrix:
     if run is not None and not -len(runs) <= run < len(runs):
         raise ValueError(f"run={run}: {file} holds {len(runs)}; count from 0, or from the end: -1")
     chosen = runs[run or 0]
-    tasks = max(max(chosen), *map(len, chosen.values()))
+    tasks = max(*chosen, *map(len, chosen.values()))
     if tasks**2 > MOST_CELLS:
         raise ValueError(f"{file}: {tasks:,} tasks; a matrix has no more than {MOST_CELLS:,} cells")
     matrix = np.full((tasks, tasks), np.nan)
