@@ -31,7 +31,7 @@ try:
     from avalanche.training.plugins import SupervisedPlugin
 except ImportError as error:
     raise ImportError(
-        "ebbing.integrations.avalanche needs avalanche-lib and torchvision: pip install 'ebbing[avalanche]' " f"({error})"
+        f"ebbing.integrations.avalanche needs avalanche-lib and torchvision: pip install 'ebbing[avalanche]' ({error})"
     ) from error
 
 if TYPE_CHECKING:

@@ -154,7 +154,9 @@ class ProtectionCallback(Callback):
         if stage != "fit":
             return
         if self.learner.network is not pl_module:
-            raise ValueError("the module is not the learner's network: start the learner with the module that is trained")
+            raise ValueError(
+                "the module is not the learner's network: start the learner with the module that is trained"
+            )
         if trainer.checkpoint_callbacks:
             raise ValueError(
                 "weights are parametrized while a task is learned, so checkpoints of them would be of no use: say "
