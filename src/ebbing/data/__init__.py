@@ -1,7 +1,7 @@
 """Datasets: fetched from public sources, cached, and verified whenever they are used.
 
 `ebbing.data.mnist()` and `ebbing.data.cifar100()` return the data; `status`, `fetch` and `remove` manage the cache,
-which is in `cache_folder()`. `ebbing.data.fortunes()` returns short texts by topic, which a package of the system brings.
+which is in `cache_folder()`. `ebbing.data.fortunes()` returns short texts by topic, from a package of the system.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def fortunes(
     place = Path(folder)
     if not place.is_dir():
         raise DataError(
-            f"{place}: there is no such folder of texts; install them (Debian and Ubuntu: apt-get install fortunes), or "
+            f"{place}: there is no such folder of texts; install them (Debian, Ubuntu: apt-get install fortunes), or "
             "name a folder with one file of texts for each topic, separated by lines of a single %"
         )
     found = {file.name: file for file in sorted(place.iterdir()) if not file.suffix and file.is_file()}

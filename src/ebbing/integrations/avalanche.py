@@ -119,8 +119,8 @@ class ProtectionPlugin(SupervisedPlugin):
         number = strategy.experience.current_experience
         if self._trained not in (None, number):
             raise RuntimeError(
-                f"experience {number} cannot be evaluated while experience {self._trained} is learned: set eval_every to "
-                "-1 or 0, and call strategy.eval(stream) after strategy.train(experience)"
+                f"experience {number} cannot be evaluated while experience {self._trained} is learned: set eval_every "
+                "to -1 or 0, and call strategy.eval(stream) after strategy.train(experience)"
             )
         if self._trained is None and self.learner is not None and _name(number) in self.learner.tasks:
             self._evaluation.enter_context(self.learner.evaluating(_name(number)))
@@ -218,7 +218,7 @@ def read_results(
     if T == 0:
         known = sorted({key.partition("/")[0] for result in results for key in result if re.search(r"Exp\d+$", key)})
         raise ValueError(
-            f"metric={metric!r}: the results have none of {stream!r}; they have {', '.join(known) or 'no experiences'}; "
+            f"metric={metric!r}: the results have none of {stream!r}; they have {', '.join(known) or 'none'}; "
             "add accuracy_metrics(experience=True) to the EvaluationPlugin"
         )
     if len(rows) not in (T, T + 1):

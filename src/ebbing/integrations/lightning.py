@@ -1,6 +1,6 @@
 """Lightning: what a sequence of `Trainer.fit` calls forgets, and a callback that protects old tasks.
 
-    forgetting = ForgettingCallback({"news": news_loader, "mail": mail_loader}, "forgetting.json", metric="val_accuracy")
+    forgetting = ForgettingCallback({"news": news_loader, "mail": mail_loader}, "forgetting.json", metric="val_acc")
     for loader in (news_training, mail_training):
         Trainer(max_epochs=3, callbacks=[forgetting]).fit(module, loader)
     print(forgetting.matrix.summary())
@@ -106,11 +106,10 @@ class ForgettingCallback(Callback):
         self._measure(self._recorder.step, trainer, pl_module)
 
     def _measure(self, step: int, trainer: Trainer, module: LightningModule) -> None:
-        learned = () if self.learner is None else self.learner.tasks
+        learner = self.learner
 
         def evaluate(name: str) -> float:
-            own = self.learner is not None and name in learned
-            with self.learner.evaluating(name) if own and self.learner is not None else nullcontext():
+            with learner.evaluating(name) if learner is not None and name in learner.tasks else nullcontext():
                 return measure(module, self.eval_dataloaders[name], self._recorder.metric)
 
         self._recorder.measure(step, evaluate, write=trainer.is_global_zero)

@@ -207,8 +207,8 @@ class ProtectedTrainer(Trainer):
         super().__init__(model=learner.network, **arguments)
         if str(self.args.save_strategy.value) != "no":
             raise ValueError(
-                f"save_strategy={self.args.save_strategy.value!r}: weights are parametrized while a task is learned, so "
-                "checkpoints of them would be of no use; say save_strategy='no', and learner.save(file) after train()"
+                f"save_strategy={self.args.save_strategy.value!r}: weights are parametrized while a task is learned, "
+                "so checkpoints would be of no use; say save_strategy='no', and learner.save(file) after train()"
             )
         self.learner, self.task = learner, task
 
