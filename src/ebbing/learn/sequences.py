@@ -26,7 +26,7 @@ from ebbing.learn._seeding import derive_seed
 from ebbing.learn.experiment import Experiment, Learner
 from ebbing.learn.tasks.base import Occurrence, TaskData, Tasks, check_sequence, occurrences
 from ebbing.learn.training._machine import retain_heap, single_thread
-from ebbing.learn.training.batches import Pair, preserved_modes
+from ebbing.learn.training.batches import preserved_modes
 from ebbing.learn.training.schedule import Checkpoint, ProgressCallback
 
 __all__ = ["Node", "NodeResult", "error", "error_matrix", "prefix_tree", "train_node", "train_reference"]
@@ -204,7 +204,7 @@ def _learn(
         learner.learn(str(path[-1]), data, generator=generator, checkpoint=checkpoint, progress=progress)
 
 
-def _load_test(tasks: Tasks, occurrence: Occurrence, seed: int) -> Pair:
+def _load_test(tasks: Tasks, occurrence: Occurrence, seed: int) -> tuple[Tensor, Tensor]:
     """Return test inputs and labels, by `tasks.load_test` if there is such a method."""
     if (load_test := getattr(tasks, "load_test", None)) is not None:
         return load_test(occurrence, seed)

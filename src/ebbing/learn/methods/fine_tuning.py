@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from ebbing.learn._stored_names import stored_settings
 from ebbing.learn.projection._layer_discovery import check_per_task, per_task_values
@@ -22,7 +22,7 @@ from ebbing.learn.training._state_file import State, with_prefix
 from ebbing.learn.training._task_argument import task_bound
 from ebbing.learn.training.base_learner import BaseLearner, TrainableParameters
 from ebbing.learn.training.batches import Data, preserved_modes
-from ebbing.learn.training.schedule import Schedule, check_schedule, task_loss
+from ebbing.learn.training.schedule import Loss, Schedule, check_schedule, task_loss
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,9 @@ class FineTuningLearner(BaseLearner):
         self._task_values: list[State] = []  # for every learned task
 
     def _task_context(
-        self, task: str, data: Data, generator: torch.Generator
+        self, task: str, data: Data, generator: torch.Generator, loss: Loss
     ) -> AbstractContextManager[TrainableParameters]:
-        return self.task(task)
+        return self.task(task, loss=loss)
 
     # Hooks for methods that train other parameters, or store other values
 
@@ -123,9 +123,7 @@ class FineTuningLearner(BaseLearner):
         return self._task_values[task]
 
     @contextmanager
-    def task(
-        self, task: str, examples: Data | None = None, loss: Callable[[Tensor, Tensor], Tensor] = task_loss
-    ) -> Iterator[TrainableParameters]:
+    def task(self, task: str, examples: Data | None = None, loss: Loss = task_loss) -> Iterator[TrainableParameters]:
         """Open a context for learning a task by a custom loop, as `ProjectionLearner.task` does.
 
         At the end of the context the task is stored. If an exception leaves the context, everything is as it was

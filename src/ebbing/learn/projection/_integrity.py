@@ -13,6 +13,7 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 from ebbing._warnings import warn
 from ebbing.learn.projection._layers import Layer, recorded_inputs
 from ebbing.learn.projection.subspaces import BasisUpdate
+from ebbing.learn.training._inputs import Inputs, map_inputs
 
 ParameterSignature = tuple[nn.Parameter, bool, torch.dtype, torch.device]
 """A parameter, whether it requires a gradient, its dtype and its device."""
@@ -213,7 +214,7 @@ def check_not_compiled(network: nn.Module) -> None:
 
 
 def check_single_use(
-    layers: list[Layer], forward: Callable[[Tensor], Tensor], network: nn.Module, inputs: Tensor
+    layers: list[Layer], forward: Callable[[Inputs], Tensor], network: nn.Module, inputs: Inputs
 ) -> None:
     """Raise an error if a weight is used other than by calling its layer.
 
@@ -222,9 +223,7 @@ def check_single_use(
     """
     network.eval()
     with recorded_inputs(layers) as recorded:
-        outputs = forward(inputs.clone())  # a copy: the network may change its inputs in place
-    if not isinstance(outputs, Tensor):
-        raise ValueError(f"the network returns a {type(outputs).__name__}: it must return one tensor")
+        outputs = forward(map_inputs(torch.clone, inputs))  # a copy: the network may change its inputs in place
     if not outputs.requires_grad:
         return
     values = [

@@ -21,7 +21,7 @@ import torch
 from torch import Tensor, nn
 
 from ebbing.learn._stored_names import stored_kind
-from ebbing.learn.projection._activations import FORWARD_BATCH_SIZE, Loss, layer_inputs, weight_gradients
+from ebbing.learn.projection._activations import FORWARD_BATCH_SIZE, layer_inputs, weight_gradients
 from ebbing.learn.projection._authors_variant import AuthorsDeviation
 from ebbing.learn.projection._autograd import no_autocast
 from ebbing.learn.projection._blocks import Block
@@ -44,8 +44,9 @@ from ebbing.learn.projection._layers import Layer, RotatedBatch, frozen_modules
 from ebbing.learn.projection._rules import ProjectionRules
 from ebbing.learn.projection._trust_region import TrustRegion, empty_trust_region, select_trust_region
 from ebbing.learn.tasks.base import TaskData
-from ebbing.learn.training._arguments import as_tensors
+from ebbing.learn.training._arguments import as_batches
 from ebbing.learn.training._buffers import buffer_shapes, check_buffer_shapes, snapshot_buffers
+from ebbing.learn.training._inputs import Inputs, first_inputs, input_tensors
 from ebbing.learn.training._network_checks import check_not_inference_mode
 from ebbing.learn.training._state_file import State, decode_json, encode_json, with_prefix
 from ebbing.learn.training._task_argument import bind_task, task_bound
@@ -60,7 +61,7 @@ from ebbing.learn.training.batches import (
     subsample,
     training_pair,
 )
-from ebbing.learn.training.schedule import task_loss
+from ebbing.learn.training.schedule import Loss, task_loss
 
 
 class ProjectionLearner(BaseLearner):
@@ -120,24 +121,29 @@ class ProjectionLearner(BaseLearner):
     # Learning
 
     def _task_context(
-        self, task: str, data: Data, generator: torch.Generator
+        self, task: str, data: Data, generator: torch.Generator, loss: Loss
     ) -> AbstractContextManager[TrainableParameters]:
-        return self.task(task, draw_examples(data, max(self._num_examples()), generator))
+        return self.task(task, draw_examples(data, max(self._num_examples()), generator), loss)
 
-    def _batches(self, data: Data, generator: torch.Generator | None) -> Callable[[], Iterable[Pair]]:
+    def _batches(
+        self, data: Data, generator: torch.Generator | None, *, any_labels: bool = False
+    ) -> Callable[[], Iterable[Pair]]:
         """Return a function that yields the batches of an epoch, rotated in advance where the first layer is linear.
 
         Rotating every input once per task instead of once per epoch saves up to half of a step on small networks.
         """
         layer, size = self.layers[0], self.schedule.batch_size
-        plain_batches = super()._batches(data, generator)
+        plain_batches = super()._batches(data, generator, any_labels=any_labels)
+        if not isinstance(data, TaskData | tuple) or not isinstance(layer.module, nn.Linear):
+            return plain_batches
         rotation = layer.parametrizations[0].rotation
-        if not isinstance(data, TaskData | tuple) or not isinstance(layer.module, nn.Linear) or rotation is None:
-            return plain_batches
         inputs, labels = training_pair(cast(TaskData | Pair, data))
-        if inputs.ndim != 2 or inputs.shape[1] != len(rotation) or inputs.dtype != rotation.dtype:
+        if rotation is None or not isinstance(inputs, Tensor) or inputs.ndim != 2:
             return plain_batches
-        check_labels(labels)
+        if inputs.shape[1] != len(rotation) or inputs.dtype != rotation.dtype:
+            return plain_batches
+        if not any_labels:
+            check_labels(labels)
         with no_autocast(rotation):
             rotated = torch.cat([self._to_device(part) @ rotation for part in inputs.split(4096)])
 
@@ -175,8 +181,8 @@ class ProjectionLearner(BaseLearner):
             check_not_compiled(self.network)
             check_same_parameters(self.network, self._signatures)
             self._fingerprint = warn_if_changed(self.layers, self._fingerprint)
-            inputs, labels = (self._to_device(part) for part in self._examples(examples))
-            if not inputs.isfinite().all():
+            inputs, labels = self._pair_to_device(self._examples(examples))
+            if not all(part.isfinite().all() for part in input_tensors(inputs)):
                 raise ValueError(f"inputs of task {task!r} are not all finite: remove NaN and infinite values")
             undo, shapes = self._snapshot(), buffer_shapes(self.network)
             if not self.tasks:  # weights may have been loaded since start()
@@ -208,12 +214,13 @@ class ProjectionLearner(BaseLearner):
 
     def _examples(self, examples: Data) -> Pair:
         """Return at most as many examples as any layer needs, the same ones in every call."""
-        count, examples = max(self._num_examples()), as_tensors(examples, self._dtype)
+        count, generator = max(self._num_examples()), torch.Generator().manual_seed(0)
+        examples = as_batches(examples, self._dtype, self.schedule.batch_size, generator)
         if isinstance(examples, TaskData | tuple):
             return subsample(training_pair(cast(TaskData | Pair, examples)), count)
-        return draw_examples(examples, count, torch.Generator().manual_seed(0))
+        return draw_examples(examples, count, generator)
 
-    def _start_task(self, inputs: Tensor, labels: Tensor, loss: Loss) -> TrainableParameters:
+    def _start_task(self, inputs: Inputs, labels: Tensor, loss: Loss) -> TrainableParameters:
         """Select the trusted tasks, parametrize every layer, and return the parameters to train."""
         self._write_values({name: self._initial_values[name] for name in self._per_task})
         named: dict[str, nn.Parameter] = {}
@@ -230,10 +237,10 @@ class ProjectionLearner(BaseLearner):
             suffixes = [""] if len(parameters) == 1 else [f".{i}" for i in range(len(parameters))]
             named |= {f"{layer.name}.weight{suffix}": p for suffix, p in zip(suffixes, parameters, strict=True)}
         forward = bind_task(self.network, len(self.tasks))
-        check_single_use(self.layers, forward, self.network, inputs[:FORWARD_BATCH_SIZE])
+        check_single_use(self.layers, forward, self.network, first_inputs(inputs, FORWARD_BATCH_SIZE))
         return TrainableParameters(named | self._other_parameters())
 
-    def _finish_task(self, task: str, inputs: Tensor) -> None:
+    def _finish_task(self, task: str, inputs: Inputs) -> None:
         """Remove the parametrizations, store the task-specific values, and protect the task."""
         for layer in self.layers:
             layer.finish()
@@ -282,7 +289,7 @@ class ProjectionLearner(BaseLearner):
         candidates = ((name, values[name]) for name in names)
         return {n: value for n, value in candidates if isinstance(value, nn.Parameter) and value.requires_grad}
 
-    def _select_trust_region(self, inputs: Tensor, labels: Tensor, loss: Loss) -> TrustRegion:
+    def _select_trust_region(self, inputs: Inputs, labels: Tensor, loss: Loss) -> TrustRegion:
         """Return, for every layer and block, the trusted tasks: those whose subspaces hold the new task's gradient."""
         if not self.tasks or not self.method.uses_trust_region:
             return empty_trust_region(self.layers)
@@ -290,7 +297,7 @@ class ProjectionLearner(BaseLearner):
         gradients = weight_gradients(self.network, forward, self.layers, (inputs, labels), loss)
         return select_trust_region(self.method, self.layers, gradients)
 
-    def _protect_latest(self, inputs: Tensor) -> None:
+    def _protect_latest(self, inputs: Inputs) -> None:
         """Measure which input directions of every layer the latest task uses, and protect them."""
         task = len(self.tasks) - 1
         with self._task_weights(task, shared=self.method.reproduces("shared weights measured")), torch.no_grad():

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
 
-from ebbing.learn.training.batches import Data, Pair
+from ebbing.learn.training._inputs import map_inputs
+from ebbing.learn.training.batches import LABELS, Data
 
 
 def check_generator(generator: object) -> torch.Generator:
@@ -49,23 +53,72 @@ def check_classified(task: str, labels: Tensor, *, custom_loss: bool) -> None:
         )
 
 
-def as_tensors(data: Any, dtype: torch.dtype) -> Data:
-    """Return data with NumPy arrays of a pair replaced by tensors; all other data is returned as it is.
+def as_tensors(data: Any, dtype: torch.dtype) -> Any:
+    """Return data with arrays replaced by tensors, and with inputs and labels in one dictionary as a pair.
 
     Args:
         data: Data in any form.
         dtype: The type of floating-point inputs: NumPy's default is another than PyTorch's.
 
     Returns:
+        The data; anything else is returned as it is.
+    """
+    if isinstance(data, list):  # of batches
+        return [as_tensors(batch, dtype) for batch in data] if _has_arrays(data) else data
+    if isinstance(data, Mapping) and (name := next((name for name in LABELS if name in data), None)) is not None:
+        data = {key: value for key, value in data.items() if key != name}, data[name]
+    if not isinstance(data, tuple) or len(data) != 2 or not _has_arrays(data):
+        return data
+    return as_input_tensor(data[0], dtype), _as_label_tensor(data[1], dtype)
+
+
+def _has_arrays(data: Any) -> bool:
+    if isinstance(data, Mapping):
+        return _has_arrays([*data.values()])
+    return isinstance(data, np.ndarray) or (isinstance(data, tuple | list) and any(map(_has_arrays, data)))
+
+
+def as_batches(data: Any, dtype: torch.dtype, size: int, generator: torch.Generator | None) -> Data:
+    """Return data as `as_tensors` does, and a dataset as a loader of its batches.
+
+    Args:
+        data: Data in any form. A dataset has items (input, label), or dictionaries with "labels".
+        dtype: The type of floating-point inputs.
+        size: Size of the batches of a dataset.
+        generator: The generator that shuffles a dataset anew every epoch; None to keep its order.
+
+    Returns:
         The data.
     """
-    if not isinstance(data, tuple) or len(data) != 2 or not any(isinstance(part, np.ndarray) for part in data):
-        return data
-    return cast(Pair, (as_input_tensor(data[0], dtype), _as_label_tensor(data[1], dtype)))
+    if not isinstance(data, Dataset) and not hasattr(type(data), "__getitems__"):  # as those of the package datasets
+        return as_tensors(data, dtype)
+    shuffle = generator is not None and not isinstance(data, IterableDataset)
+    # A last batch of one example would be too few for batch normalization.
+    drop_last = shuffle and (count := len(data)) > size > 1 == count % size  # pyright: ignore[reportArgumentType]
+    collate = partial(_collate, dtype=dtype)
+    return DataLoader(data, size, shuffle, generator=generator, drop_last=drop_last, collate_fn=collate)
+
+
+def _collate(items: list[Any], dtype: torch.dtype) -> Any:
+    """Return a batch of a dataset's items, with inputs of the network's type."""
+    batch = as_tensors(default_collate(items), dtype)  # arrays become tensors of NumPy's types
+    if not isinstance(batch, tuple | list) or len(batch) != 2:
+        return batch
+    inputs, labels = batch
+
+    def convert(part: Any) -> Any:
+        return part.to(dtype) if isinstance(part, Tensor) and part.is_floating_point() else part
+
+    if isinstance(labels, Tensor):
+        integer = not labels.is_floating_point() and labels.dtype != torch.bool
+        labels = labels.to(torch.int64) if integer else convert(labels)
+    return map_inputs(convert, inputs), labels
 
 
 def as_input_tensor(inputs: Any, dtype: torch.dtype) -> Any:
-    """Return a NumPy array as a tensor, floating-point numbers as the given type; anything else as it is."""
+    """Return arrays as tensors, floating-point numbers as the given type; anything else as it is."""
+    if isinstance(inputs, Mapping):
+        return {name: as_input_tensor(part, dtype) for name, part in inputs.items()}
     if not isinstance(inputs, np.ndarray):
         return inputs
     tensor = _tensor("inputs", inputs)

@@ -10,6 +10,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ebbing.learn.training._inputs import Inputs, map_inputs
+
 
 class ManagedNetwork:
     """A network with a lock, and with a function that restores it if a restoration was interrupted."""
@@ -96,6 +98,9 @@ class ManagedNetwork:
     def _to_device(self, tensor: Tensor) -> Tensor:
         return tensor.to(self._device)
 
-    def _copy_to_device(self, tensor: Tensor) -> Tensor:
+    def _inputs_to_device(self, inputs: Inputs) -> Inputs:
+        return map_inputs(self._to_device, inputs)
+
+    def _copy_to_device(self, inputs: Inputs) -> Inputs:
         """Return a copy, since the network may modify its inputs in place."""
-        return tensor.to(self._device, copy=True)
+        return map_inputs(lambda part: part.to(self._device, copy=True), inputs)

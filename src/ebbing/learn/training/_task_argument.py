@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from ebbing.learn.training._inputs import Inputs
+from ebbing.learn.training._outputs import output_tensor
 
 _TYPE_ERROR = re.compile(r"dtype|scalar type|Input type")
 """What PyTorch says of inputs whose type a layer cannot take."""
@@ -20,16 +23,20 @@ _SHAPE_ERROR = re.compile(
 """What PyTorch says of inputs whose shape a layer cannot take."""
 
 
-def bind_task(network: nn.Module, index: int) -> Callable[[Tensor], Tensor]:
-    """Return the network as a function of its inputs, with the argument `task`, if it has one, set to an index.
+def bind_task(network: nn.Module, index: int) -> Callable[[Inputs], Tensor]:
+    """Return the network as a function from inputs to one tensor, with its argument `task`, if any, set to an index.
 
-    Inputs of a wrong type or shape raise a ValueError that says so.
+    Inputs of a wrong type or shape, and names that the network does not take, raise a ValueError that says so.
     """
-    arguments = {"task": index} if "task" in inspect.signature(network.forward).parameters else {}
+    signature = inspect.signature(network.forward)
+    arguments = {"task": index} if "task" in signature.parameters else {}
 
-    def forward(inputs: Tensor) -> Tensor:
+    def forward(inputs: Inputs) -> Tensor:
         try:
-            return network(inputs, **arguments)
+            if isinstance(inputs, Mapping):
+                _check_names(signature, {*inputs, *arguments})
+                return output_tensor(network(**inputs, **arguments))
+            return output_tensor(network(inputs, **arguments))
         except RuntimeError as error:
             if (reason := _wrong_inputs(network, inputs, error)) is None:
                 raise
@@ -38,18 +45,38 @@ def bind_task(network: nn.Module, index: int) -> Callable[[Tensor], Tensor]:
     return forward
 
 
-def _wrong_inputs(network: nn.Module, inputs: Tensor, error: RuntimeError) -> str | None:
+def _check_names(signature: inspect.Signature, names: set[str]) -> None:
+    """Raise an error for inputs that the network has no argument for, and for arguments that are missing."""
+    kinds = inspect.Parameter
+    takes = [p for p in signature.parameters.values() if p.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)]
+    known, any_name = {p.name for p in takes}, any(p.kind is kinds.VAR_KEYWORD for p in signature.parameters.values())
+    listed = ", ".join(p.name for p in takes)
+    if (unknown := sorted(names - known)) and not any_name:
+        raise ValueError(f"the network takes no input {unknown[0]!r}, but {listed}: leave it out, or rename it")
+    if missing := [p.name for p in takes if p.default is p.empty and p.name not in names]:
+        raise ValueError(f"the network needs an input {missing[0]!r}: give a dictionary with it")
+
+
+def _wrong_inputs(network: nn.Module, inputs: Inputs, error: RuntimeError) -> str | None:
     """Return what is wrong with the inputs that raised an error, or None if it was something else."""
     expected = next((p.dtype for p in network.parameters() if p.is_floating_point()), torch.float32)
     device = next((p.device for p in network.parameters()), torch.device("cpu"))
     said = str(error).splitlines()[0]
-    if inputs.dtype != expected and _TYPE_ERROR.search(said):
-        return f"inputs of {inputs.dtype} for a network of {expected} ({said}): give inputs.to({expected})"
-    if inputs.device != device:
-        return f"inputs on {inputs.device} for a network on {device}: give inputs.to({str(device)!r})"
+    for name, part in inputs.items() if isinstance(inputs, Mapping) else [("", inputs)]:
+        of = f"inputs {name!r}" if name else "inputs"
+        give = f"{name or 'inputs'}.to"
+        if part.dtype != expected and _TYPE_ERROR.search(said) and (not name or part.is_floating_point()):
+            return f"{of} of {part.dtype} for a network of {expected} ({said}): give {give}({expected})"
+        if part.device != device:
+            return f"{of} on {part.device} for a network on {device}: give {give}({str(device)!r})"
     if _SHAPE_ERROR.search(said):
+        shapes = (
+            ", ".join(f"{name} {tuple(part.shape)}" for name, part in inputs.items())
+            if isinstance(inputs, Mapping)
+            else str(tuple(inputs.shape))
+        )
         return (
-            f"the network does not take inputs of shape {tuple(inputs.shape)} ({said}): give examples of the "
+            f"the network does not take inputs of shape {shapes} ({said}): give examples of the "
             "shape that its first layer takes"
         )
     return None

@@ -15,14 +15,16 @@ from torch import Tensor, nn
 from ebbing._files import write_atomic
 from ebbing.learn.tasks.base import TaskData
 from ebbing.learn.training._arguments import (
+    as_batches,
     as_input_tensor,
-    as_tensors,
     check_callbacks,
     check_classified,
     check_generator,
 )
+from ebbing.learn.training._inputs import Inputs, input_tensors
 from ebbing.learn.training._managed_network import ManagedNetwork
 from ebbing.learn.training._network_checks import check_network
+from ebbing.learn.training._outputs import count_correct
 from ebbing.learn.training._state_file import State, decode_json, dump, encode_json, parse, with_prefix
 from ebbing.learn.training._task_argument import bind_task, task_bound
 from ebbing.learn.training._trainable_parameters import TrainableParameters
@@ -32,10 +34,11 @@ from ebbing.learn.training.batches import (
     concatenated_batches,
     epoch_batches,
     preserved_modes,
-    split_batches,
+    split_inputs,
     validation_pair,
 )
-from ebbing.learn.training.schedule import Checkpoint, ProgressCallback, Schedule, fit
+from ebbing.learn.training.optimization import MakeOptimizer, MakeScheduler, Optimization
+from ebbing.learn.training.schedule import Checkpoint, Loss, ProgressCallback, Schedule, fit, task_loss
 
 
 class BaseLearner(ManagedNetwork, ABC):
@@ -70,6 +73,12 @@ class BaseLearner(ManagedNetwork, ABC):
         data: Data,
         *,
         validation: Data | None = None,
+        loss: Loss = task_loss,
+        optimizer: MakeOptimizer | None = None,
+        scheduler: MakeScheduler | None = None,
+        mixed_precision: torch.dtype | None = None,
+        accumulate: int = 1,
+        clip_norm: float | None = None,
         generator: torch.Generator | None = None,
         checkpoint: Checkpoint | None = None,
         progress: ProgressCallback | None = None,
@@ -81,9 +90,18 @@ class BaseLearner(ManagedNetwork, ABC):
 
         Args:
             task: Name of the task.
-            data: A pair of tensors or NumPy arrays, which is shuffled anew every epoch; or an iterable of batches, such
-                as a DataLoader; or a `TaskData`.
+            data: A pair (inputs, labels) of tensors or NumPy arrays, or a dataset of such pairs, which is shuffled anew
+                every epoch; or an iterable of batches, such as a DataLoader; or a `TaskData`. Inputs may be a
+                dictionary of tensors, which the network takes as keywords; and a dictionary with "labels" is a pair.
             validation: Validation data for a schedule with patience; by default that of a `TaskData`.
+            loss: The mean loss of outputs and labels; by default cross-entropy.
+            optimizer: A function from the parameters to train to an optimizer, such as
+                `lambda parameters: AdamW(parameters, lr=2e-5)`. Its learning rate takes the place of the schedule's.
+            scheduler: A function from the optimizer to a scheduler of its learning rates, such as
+                `lambda optimizer: LinearLR(optimizer)`; its step follows every step of the optimizer.
+            mixed_precision: The type of the products of the forward pass, torch.bfloat16 or torch.float16.
+            accumulate: The number of batches whose gradients make one step.
+            clip_norm: The largest norm of the gradient of all parameters together.
             generator: The generator that shuffles and draws examples; by default one with seed 0.
             checkpoint: Where unfinished training is saved, and resumed from.
             progress: A function that is called after every epoch with the share of the task that is done and a
@@ -91,17 +109,20 @@ class BaseLearner(ManagedNetwork, ABC):
         """
         generator = check_generator(generator)
         check_callbacks(progress, checkpoint)
-        data = as_tensors(data, self._dtype)
+        optimization = Optimization(optimizer, scheduler, mixed_precision, accumulate, clip_norm)
+        data = as_batches(data, self._dtype, self.schedule.batch_size, generator)
         validation = self._validation(data, validation)
-        with self._task_context(task, data, generator) as parameters:
+        with self._task_context(task, data, generator, loss) as parameters:
             fit(
                 self.schedule,
                 self.network,
                 bind_task(self.network, len(self.tasks)),
                 parameters,
-                self._batches(data, generator),
+                self._batches(data, generator, any_labels=loss is not task_loss),
                 task=task,
                 validation=None if validation is None else self._pair_to_device(validation),
+                loss=loss,
+                optimization=optimization,
                 generator=generator,
                 checkpoint=checkpoint,
                 progress=progress,
@@ -109,47 +130,52 @@ class BaseLearner(ManagedNetwork, ABC):
 
     @abstractmethod
     def _task_context(
-        self, task: str, data: Data, generator: torch.Generator
+        self, task: str, data: Data, generator: torch.Generator, loss: Loss
     ) -> AbstractContextManager[TrainableParameters]:
         """Return a context that yields the parameters to train, and in which the task is learned."""
 
-    def _batches(self, data: Data, generator: torch.Generator | None) -> Callable[[], Iterable[Pair]]:
+    def _batches(
+        self, data: Data, generator: torch.Generator | None, *, any_labels: bool = False
+    ) -> Callable[[], Iterable[Pair]]:
         """Return a function that returns the batches of an epoch."""
-        return epoch_batches(data, self.schedule.batch_size, generator, self._device)
+        return epoch_batches(data, self.schedule.batch_size, generator, self._device, any_labels=any_labels)
 
     # Evaluation
 
-    def outputs(self, task: str | None, inputs: Tensor) -> Tensor:
+    def outputs(self, task: str | None, inputs: Inputs) -> Tensor:
         """Return the network's outputs for inputs of a task.
 
         Args:
             task: Name of a learned task, or None for the current network, as for a task that has not been learned.
-            inputs: Inputs, a tensor or NumPy array (n, ...).
+            inputs: Inputs, a tensor or NumPy array (n, ...), or a dictionary of them.
 
         Returns:
-            Outputs, (n, ...).
+            Outputs, (n, ...): of a network that returns a dictionary or a `ModelOutput`, the logits, and of one that
+            returns a tuple, its first tensor.
 
         Raises:
             ValueError: If `inputs` is neither a tensor nor an array, or the task has not been learned.
         """
         inputs = as_input_tensor(inputs, self._dtype)
-        if not isinstance(inputs, Tensor):
+        if not all(isinstance(part, Tensor) for part in input_tensors(inputs)):
             raise ValueError(
-                f"inputs of type {type(inputs).__name__}: give a tensor, for example torch.as_tensor(inputs)"
+                f"inputs of type {type(inputs).__name__}: give a tensor, for example torch.as_tensor(inputs), or a "
+                "dictionary of tensors"
             )
         with self._exclusive():
             self._check_weights()
             index = None if task is None else self._task_index(task)
             forward = bind_task(self.network, len(self.tasks) if index is None else index)
             with self._task_weights(index), torch.no_grad():
-                batches = split_batches(inputs, self.schedule.test_batch_size)
+                batches = split_inputs(inputs, self.schedule.test_batch_size)
                 return torch.cat([forward(self._copy_to_device(x)) for x in batches])
 
     def accuracy(self, task: str, data: Data) -> float:
         """Compute the accuracy on a task: the share of examples that are classified correctly.
 
-        Classes (int64) are compared with the largest output. Floating-point labels are binary, and outputs are logits
-        as in `learn`: an output above 0 predicts 1. For another loss or another kind of labels, use `outputs`.
+        Classes (int64) are compared with the largest output; labels of -100 do not count. Floating-point labels are
+        binary, and outputs are logits as in `learn`: an output above 0 predicts 1. For another loss or another kind of
+        labels, use `outputs`.
 
         Args:
             task: Name of a learned task.
@@ -164,24 +190,18 @@ class BaseLearner(ManagedNetwork, ABC):
         """
         if isinstance(data, TaskData):
             data = (data.test_inputs, data.test_labels)
-        data = as_tensors(data, self._dtype)
+        size = self.schedule.test_batch_size
+        data = as_batches(data, self._dtype, size, None)
         correct = total = 0
         with self._exclusive():
             self._check_weights()
             index = self._task_index(task)
             forward = bind_task(self.network, index)
             with self._task_weights(index), torch.no_grad():
-                size = self.schedule.test_batch_size
                 for inputs, labels in epoch_batches(data, size, None, self._device, any_labels=True)():
                     check_classified(task, labels, custom_loss=task in self._custom_losses)
-                    outputs = forward(self._copy_to_device(inputs))
-                    predicted, expected = outputs.argmax(1), labels
-                    if labels.is_floating_point():  # binary, perhaps probabilities
-                        predicted, expected = outputs > 0, labels > 0.5
-                    if predicted.shape != labels.shape:
-                        shapes = f"{tuple(labels.shape)}, predictions {tuple(predicted.shape)}"
-                        raise ValueError(f"labels of shape {shapes}: give as many labels as predictions")
-                    correct, total = correct + int((predicted == expected).sum()), total + labels.numel()
+                    of_batch = count_correct(forward(self._copy_to_device(inputs)), labels)
+                    correct, total = correct + of_batch[0], total + of_batch[1]
         if not total:
             raise ValueError("no examples: give at least one")
         return correct / total
@@ -336,10 +356,10 @@ class BaseLearner(ManagedNetwork, ABC):
             raise ValueError(
                 "validation data is used only by a schedule with patience; set patience, or give no validation data"
             )
-        return concatenated_batches(as_tensors(validation, self._dtype))
+        return concatenated_batches(as_batches(validation, self._dtype, self.schedule.test_batch_size, None))
 
     def _pair_to_device(self, pair: Pair) -> Pair:
-        return self._to_device(pair[0]), self._to_device(pair[1])
+        return self._inputs_to_device(pair[0]), self._to_device(pair[1])
 
 
 def _describe_tensor(tensor: Tensor) -> str:

@@ -1,22 +1,33 @@
-"""Data for training: a pair of tensors, an iterable of batches such as a DataLoader, or a `TaskData`."""
+"""Data for training: a pair of inputs and labels, an iterable of batches such as a DataLoader, or a `TaskData`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, RandomSampler
 
 from ebbing.learn.tasks.base import TaskData
+from ebbing.learn.training._inputs import (
+    Inputs,
+    concatenate_inputs,
+    count_inputs,
+    input_tensors,
+    map_inputs,
+    select_inputs,
+)
 
-Pair = tuple[Tensor, Tensor]
-"""Inputs (n, ...) and labels (n, 1) or (n,)."""
+Pair = tuple[Inputs, Tensor]
+"""Inputs (n, ...), a tensor or a dictionary of tensors, and labels (n, 1) or (n,)."""
 
-Data = TaskData | Pair | Iterable[Pair]
+Data = TaskData | Pair | Iterable[Pair] | Mapping[str, Tensor] | Dataset[Any]
 """Data of a task in any of the supported forms."""
+
+LABELS = ("labels", "label")
+"""Names of the labels in a dictionary that holds inputs and labels."""
 
 
 def epoch_batches(
@@ -42,12 +53,12 @@ def epoch_batches(
 
 
 def shuffled_batches(
-    tensors: Sequence[Tensor], size: int, generator: torch.Generator | None
-) -> Iterator[tuple[Tensor, ...]]:
+    tensors: Sequence[Inputs], size: int, generator: torch.Generator | None
+) -> Iterator[tuple[Any, ...]]:
     """Return batches of tensors that have the same number of rows, shuffled jointly.
 
     Args:
-        tensors: Tensors (n, ...).
+        tensors: Tensors (n, ...), or dictionaries of them.
         size: Size of the batches.
         generator: The generator of the random order; None to keep the order.
 
@@ -55,10 +66,26 @@ def shuffled_batches(
         An iterator over tuples of batches.
     """
     if generator is not None:
-        order = torch.randperm(len(tensors[0]), generator=generator)
+        order = torch.randperm(count_inputs(tensors[0]), generator=generator)
         # Copying everything in the new order once is faster than gathering every batch.
-        tensors = [tensor.index_select(0, order.to(tensor.device)) for tensor in tensors]
-    return zip(*(split_batches(tensor, size) for tensor in tensors), strict=True)
+        tensors = [map_inputs(lambda part: part.index_select(0, order.to(part.device)), one) for one in tensors]
+    return zip(*(split_inputs(one, size) for one in tensors), strict=True)
+
+
+def split_inputs(inputs: Inputs, size: int) -> list[Inputs]:
+    """Split inputs into batches as `split_batches` does.
+
+    Args:
+        inputs: A tensor, or a dictionary of tensors.
+        size: Size of the batches.
+
+    Returns:
+        The batches.
+    """
+    if not isinstance(inputs, Mapping):
+        return [*split_batches(inputs, size)]
+    columns = zip(*(split_batches(part, size) for part in inputs.values()), strict=True)
+    return [dict(zip(inputs, parts, strict=True)) for parts in columns]
 
 
 def split_batches(values: Tensor, size: int) -> tuple[Tensor, ...]:
@@ -83,12 +110,12 @@ def split_batches(values: Tensor, size: int) -> tuple[Tensor, ...]:
     return batches
 
 
-def _move_batches(batches: Iterable[tuple[Tensor, ...]], device: torch.device, any_labels: bool) -> Iterator[Pair]:
+def _move_batches(batches: Iterable[object], device: torch.device, any_labels: bool) -> Iterator[Pair]:
     for batch in batches:
         inputs, labels = _check_pair(batch)
         if not any_labels:
             check_labels(labels)
-        yield inputs.to(device), labels.to(device)
+        yield map_inputs(lambda part: part.to(device), inputs), labels.to(device)
 
 
 def check_labels(labels: Tensor) -> None:
@@ -103,7 +130,7 @@ def check_labels(labels: Tensor) -> None:
     if labels.is_floating_point() and not ((labels >= 0) & (labels <= 1)).all():
         raise ValueError(
             "labels that are not all between 0 and 1: give classes as torch.int64, binary labels as 1.0 or 0.0; for "
-            "another loss write a training loop inside task()"
+            "another loss give it as loss=, or write a training loop inside task()"
         )
 
 
@@ -120,16 +147,34 @@ def training_pair(data: TaskData | Pair) -> Pair:
 
 
 def _check_pair(pair: object) -> Pair:
-    if not isinstance(pair, tuple | list) or len(pair) != 2 or not all(isinstance(part, Tensor) for part in pair):
-        raise ValueError(f"{_describe_type(pair)}: give inputs and labels, two tensors; a loader must yield such pairs")
+    if isinstance(pair, Mapping) and (name := next((name for name in LABELS if name in pair), None)) is not None:
+        pair = {key: value for key, value in pair.items() if key != name}, pair[name]
+    if (
+        not isinstance(pair, tuple | list)
+        or len(pair) != 2
+        or not _are_inputs(pair[0])
+        or not isinstance(pair[1], Tensor)
+    ):
+        raise ValueError(
+            f"{_describe_type(pair)}: give inputs and labels, two tensors; inputs may be a dictionary of tensors, and "
+            "a loader must yield such pairs, or dictionaries with 'labels'"
+        )
     inputs, labels = cast(Pair, tuple(pair))
-    if inputs.ndim == 0 or labels.ndim == 0:
+    parts = input_tensors(inputs)
+    if any(part.ndim == 0 for part in (*parts, labels)):
         raise ValueError("a single example: give batches of examples; for a Dataset, make a DataLoader")
-    if len(inputs) != len(labels) or len(inputs) == 0:
-        raise ValueError(f"{len(inputs)} inputs and {len(labels)} labels: give equally many, and at least one")
+    if {len(part) for part in parts} != {len(labels)} or len(labels) == 0:
+        found = " and ".join(map(str, sorted({len(part) for part in parts})))
+        raise ValueError(f"{found} inputs and {len(labels)} labels: give equally many, and at least one")
     if not labels.is_floating_point() and labels.dtype != torch.int64:
         raise ValueError(f"labels of type {labels.dtype}: give classes as torch.int64, binary labels as 1.0 or 0.0")
     return inputs, labels
+
+
+def _are_inputs(inputs: object) -> bool:
+    if isinstance(inputs, Mapping):
+        return bool(inputs) and all(isinstance(part, Tensor) for part in inputs.values())
+    return isinstance(inputs, Tensor)
 
 
 def validation_pair(data: Data) -> Pair | None:
@@ -164,7 +209,13 @@ def concatenated_batches(data: Data) -> Pair:
     if not parts:
         raise ValueError("the data yields no batches: give at least one")
     inputs, labels = zip(*parts, strict=True)
-    return torch.cat(inputs), torch.cat(labels)
+    return concatenate_inputs(inputs), _concatenate_labels(labels)
+
+
+def _concatenate_labels(labels: Sequence[Tensor]) -> Tensor:
+    if len({part.shape[1:] for part in labels}) > 1:
+        raise ValueError("batches of labels of different shapes: pad them to one length, with -100")
+    return torch.cat([*labels])
 
 
 def draw_examples(data: Data, num_examples: int, generator: torch.Generator) -> Pair:
@@ -185,8 +236,8 @@ def draw_examples(data: Data, num_examples: int, generator: torch.Generator) -> 
     """
     if isinstance(data, TaskData | tuple):
         inputs, labels = training_pair(cast(TaskData | Pair, data))
-        chosen = torch.randperm(len(inputs), generator=generator)[:num_examples]
-        return inputs[chosen.to(inputs.device)], labels[chosen.to(labels.device)]
+        chosen = torch.randperm(len(labels), generator=generator)[:num_examples]
+        return select_inputs(inputs, chosen), labels[chosen.to(labels.device)]
     shuffles = isinstance(data, DataLoader) and isinstance(data.sampler, RandomSampler)
     drawn: Pair | None = None
     scores = torch.empty(0)  # one random number per example; those with the smallest are kept
@@ -194,11 +245,12 @@ def draw_examples(data: Data, num_examples: int, generator: torch.Generator) -> 
         raise ValueError("the data can be read only once, but every epoch reads it: give a list or a DataLoader")
     for batch in _check_iterable(data):
         part = _check_pair(batch)
-        drawn = part if drawn is None else (torch.cat([drawn[0], part[0]]), torch.cat([drawn[1], part[1]]))
-        scores = torch.cat([scores, torch.rand(len(part[0]), generator=generator)])
+        if drawn is not None:
+            part = concatenate_inputs([drawn[0], part[0]]), _concatenate_labels([drawn[1], part[1]])
+        scores = torch.cat([scores, torch.rand(len(part[1]) - len(scores), generator=generator)])
         chosen = scores.argsort()[:num_examples]
         scores = scores[chosen]
-        drawn = drawn[0][chosen.to(drawn[0].device)], drawn[1][chosen.to(drawn[1].device)]
+        drawn = select_inputs(part[0], chosen), part[1][chosen.to(part[1].device)]
         if shuffles and len(scores) == num_examples:
             break
     if drawn is None:
@@ -217,16 +269,19 @@ def subsample(pair: Pair, num_examples: int) -> Pair:
         Inputs and labels.
     """
     inputs, labels = pair
-    if len(inputs) <= num_examples:
+    if len(labels) <= num_examples:
         return pair
-    chosen = torch.randperm(len(inputs), generator=torch.Generator().manual_seed(0))[:num_examples]
-    return inputs[chosen.to(inputs.device)], labels[chosen.to(labels.device)]
+    chosen = torch.randperm(len(labels), generator=torch.Generator().manual_seed(0))[:num_examples]
+    return select_inputs(inputs, chosen), labels[chosen.to(labels.device)]
 
 
 def _check_iterable(data: object) -> Iterable[object]:
-    if isinstance(data, Dataset):
-        raise ValueError("a Dataset: give a DataLoader of it, which makes batches")
-    if not isinstance(data, Iterable):
+    if isinstance(data, Mapping):
+        raise ValueError(
+            f"a dictionary with {', '.join(map(repr, data))}: give a pair (inputs, labels), or a dictionary with "
+            "'labels'"
+        )
+    if not isinstance(data, Iterable) or isinstance(data, str):
         raise ValueError(
             f"{_describe_type(data)}: give inputs and labels, two tensors, or an iterable of such pairs, one per batch"
         )

@@ -10,15 +10,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, cast
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from ebbing._validate import check_count
-from ebbing._warnings import warn
-from ebbing.learn.training.batches import split_batches
+from ebbing.learn.training._inputs import Inputs
+from ebbing.learn.training._optimizer_steps import Objective, Steps
+from ebbing.learn.training._outputs import class_dimension, output_tensor
+from ebbing.learn.training._training_state import TrainingState
+from ebbing.learn.training.batches import Pair, split_inputs
+from ebbing.learn.training.optimization import Optimization
 
 CHECKPOINT_SECONDS = 20.0
 """Minimum time between two checkpoints, in seconds; checkpoints are written between epochs."""
@@ -43,6 +47,9 @@ class Checkpoint(Protocol):
         """
         ...
 
+
+Loss = Callable[[Tensor, Tensor], Tensor]
+"""A function from outputs and labels to their mean loss."""
 
 ProgressCallback = Callable[[float, str], None]
 """A function that is called with the share of the task that is done and a short message."""
@@ -106,8 +113,9 @@ def task_loss(outputs: Tensor, labels: Tensor) -> Tensor:
     """Compute the cross-entropy of outputs.
 
     Args:
-        outputs: Logits, (n, classes) for classes, or of the shape of the labels for binary labels.
-        labels: int64 classes (n,), or binary labels from 0 to 1.
+        outputs: Logits, (n, classes) for classes, or of the shape of the labels for binary labels. With a class for
+            every position, (n, classes, ...) or (n, ..., classes). Of a `ModelOutput`, the logits.
+        labels: int64 classes (n,) or (n, ...), where -100 does not count; or binary labels from 0 to 1.
 
     Returns:
         The mean cross-entropy, a scalar.
@@ -115,8 +123,7 @@ def task_loss(outputs: Tensor, labels: Tensor) -> Tensor:
     Raises:
         ValueError: If outputs and labels do not match.
     """
-    if not isinstance(outputs, Tensor):
-        raise ValueError(f"the network returns a {type(outputs).__name__}: it must return one tensor")
+    outputs = output_tensor(outputs)
     if labels.dtype == torch.int64:
         if labels.ndim != outputs.ndim - 1:
             raise ValueError(
@@ -124,7 +131,7 @@ def task_loss(outputs: Tensor, labels: Tensor) -> Tensor:
                 f"example, of shape {tuple(outputs.shape[:1])}, or binary labels for every output as 1.0 or 0.0"
             )
         try:
-            return functional.cross_entropy(outputs, labels)
+            return functional.cross_entropy(outputs.movedim(class_dimension(outputs, labels), 1), labels)
         except IndexError:
             raise ValueError(
                 f"a label of {int(labels.max())} or {int(labels.min())} for outputs of shape {tuple(outputs.shape)}: "
@@ -142,12 +149,14 @@ def task_loss(outputs: Tensor, labels: Tensor) -> Tensor:
 def fit(
     schedule: Schedule,
     network: nn.Module,
-    forward: Callable[[Tensor], Tensor],
+    forward: Callable[[Inputs], Tensor],
     parameters: Sequence[nn.Parameter],
-    batches: Callable[[], Iterable[tuple[Tensor, Tensor]]],
+    batches: Callable[[], Iterable[Pair]],
     *,
     task: str = "",
-    validation: tuple[Tensor, Tensor] | None = None,
+    validation: Pair | None = None,
+    loss: Loss = task_loss,
+    optimization: Optimization | None = None,
     generator: torch.Generator | None = None,
     checkpoint: Checkpoint | None = None,
     progress: ProgressCallback | None = None,
@@ -164,17 +173,21 @@ def fit(
         batches: A function that returns the batches of one epoch.
         task: Name of the task, by which a checkpoint is recognized.
         validation: Validation inputs and labels, if the schedule has patience.
+        loss: The mean loss of outputs and labels.
+        optimization: The optimizer and its settings; None for plain gradient descent.
         generator: The generator that `batches` shuffles with, whose state is part of the checkpoint.
         checkpoint: Where unfinished training is saved, and resumed from.
         progress: A function that is called after every epoch.
 
     Raises:
-        ValueError: If there is no validation data but patience, or there are no batches.
+        ValueError: If there is no validation data but patience, or a scheduler as well, or there are no batches.
         FloatingPointError: If the weights are not finite at the end.
     """
     if schedule.patience is not None and validation is None:
         raise ValueError(f"patience={schedule.patience}: give validation data, or set patience to None")
-    state = _State(schedule.learning_rate, task)
+    steps = None if optimization is None else _optimizer_steps(schedule, optimization, parameters)
+    objective = _objective(forward, loss)
+    state = TrainingState(schedule.learning_rate if steps is None else steps.rate, task, steps)
 
     def values() -> list[Tensor]:
         return [*parameters, *network.buffers()]  # current ones: a module may replace its buffers at any time
@@ -184,14 +197,14 @@ def fit(
     saved_at = time.monotonic()
     while state.epoch < schedule.epochs and (schedule.patience is None or state.rate >= schedule.min_learning_rate):
         network.train()
-        if not _epoch(forward, parameters, batches(), state.rate):
+        if not (steps.run(objective, batches()) if steps else _epoch(objective, parameters, batches(), state.rate)):
             raise ValueError(
                 f"the data yields no batches in epoch {state.epoch + 1} (a generator can be read only once: give a "
                 "list or a DataLoader)"
             )
         state.epoch += 1
         if validation is not None and schedule.patience is not None:
-            state.update_rate(_mean_loss(schedule, network, forward, validation), values(), schedule)
+            state.update_rate(_mean_loss(schedule, network, objective, validation), values(), schedule)
         if progress is not None:
             progress(state.epoch / schedule.epochs, f"epoch {state.epoch} of at most {schedule.epochs}")
         if checkpoint is not None and time.monotonic() - saved_at > CHECKPOINT_SECONDS:
@@ -203,116 +216,71 @@ def fit(
                 value.copy_(best)
     if any(not parameter.isfinite().all() for parameter in parameters):
         raise FloatingPointError(
-            f"training diverged: weights are no longer finite at learning rate {schedule.learning_rate:g}; lower it, "
+            f"training diverged: weights are no longer finite at learning rate {state.initial_rate:g}; lower it, "
             "or check that all inputs are finite"
         )
 
 
-def _epoch(
-    forward: Callable[[Tensor], Tensor],
-    parameters: Sequence[nn.Parameter],
-    batches: Iterable[tuple[Tensor, Tensor]],
-    rate: float,
-) -> int:
-    """Make one step for each batch, and return the number of steps."""
-    steps = 0
-    for inputs, labels in batches:
-        steps += 1
+def _optimizer_steps(
+    schedule: Schedule, optimization: Optimization, parameters: Sequence[nn.Parameter]
+) -> Steps | None:
+    """Return the steps of an optimizer; None if they are those of plain gradient descent."""
+    if optimization.is_plain:
+        return None
+    steps = Steps(optimization, parameters, schedule.learning_rate)
+    if schedule.patience is not None and optimization.scheduler is not None:
+        raise ValueError(f"patience={schedule.patience} and a scheduler both set the learning rate: give one of them")
+    if schedule.patience is not None and steps.rate < schedule.min_learning_rate:
+        raise ValueError(
+            f"an optimizer of learning rate {steps.rate:g}, min_learning_rate={schedule.min_learning_rate:g}: with "
+            "patience, training stops below min_learning_rate and so would never start; lower min_learning_rate"
+        )
+    return steps
+
+
+def _objective(forward: Callable[[Inputs], Tensor], loss: Loss) -> Objective:
+    """Return the loss of the network as a function of inputs and labels."""
+
+    def objective(inputs: Inputs, labels: Tensor) -> Tensor:
         try:
-            _step(forward, parameters, inputs, labels, rate)
+            value = loss(forward(inputs), labels)
         except ValueError as error:
-            if len(inputs) > 1 or "more than 1 value per channel" not in str(error):
+            if len(labels) > 1 or "more than 1 value per channel" not in str(error):
                 raise
             raise ValueError(
                 "a batch of one example, too few for batch normalization: create the DataLoader with drop_last=True"
             ) from None
+        if torch.is_grad_enabled() and not value.requires_grad:
+            raise ValueError("the loss depends on no parameter that is trained: check the network's forward")
+        return value
+
+    return objective
+
+
+def _epoch(objective: Objective, parameters: Sequence[nn.Parameter], batches: Iterable[Pair], rate: float) -> int:
+    """Make one step of plain gradient descent for each batch, and return the number of steps."""
+    steps = 0
+    for inputs, labels in batches:
+        steps += 1
+        _step(objective, parameters, inputs, labels, rate)
     return steps
 
 
 def _step(
-    forward: Callable[[Tensor], Tensor], parameters: Sequence[nn.Parameter], inputs: Tensor, labels: Tensor, rate: float
+    objective: Objective, parameters: Sequence[nn.Parameter], inputs: Inputs, labels: Tensor, rate: float
 ) -> None:
     """Make one gradient step; being a function, it frees its gradients before the next step."""
-    gradients = torch.autograd.grad(task_loss(forward(inputs), labels), parameters, allow_unused=True)
+    gradients = torch.autograd.grad(objective(inputs, labels), parameters, allow_unused=True)
     with torch.no_grad():
         for parameter, gradient in zip(parameters, gradients, strict=True):
             if gradient is not None:  # None: the head of another task, for example
                 parameter.add_(gradient, alpha=-rate)
 
 
-class _State:
-    """Everything that changes during training except the values (parameters and buffers).
-
-    Args:
-        rate: The initial learning rate.
-        task: Name of the task.
-    """
-
-    def __init__(self, rate: float, task: str) -> None:
-        self.task = torch.tensor(list(task.encode()), dtype=torch.uint8)
-        self.epoch, self.rate = 0, rate
-        self.best: list[Tensor] | None = None
-        self.best_loss, self.epochs_waited = float("inf"), 0
-
-    def update_rate(self, loss: float, values: list[Tensor], schedule: Schedule) -> None:
-        if loss < self.best_loss:
-            self.best_loss, self.epochs_waited = loss, 0
-            self.best = [value.detach().clone() for value in values]
-            return
-        self.epochs_waited += 1
-        if self.epochs_waited >= (schedule.patience or 1):
-            self.rate, self.epochs_waited = self.rate * schedule.factor, 0
-
-    def tensors(self, values: list[Tensor], generator: torch.Generator | None) -> dict[str, Tensor]:
-        numbers = torch.tensor([self.epoch, self.rate, self.best_loss, self.epochs_waited], dtype=torch.float64)
-        content = {"task": self.task, "numbers": numbers, "dropout": torch.get_rng_state()}
-        if (device := values[0].device).type != "cpu":
-            content["dropout on GPU"] = torch.get_device_module(device).get_rng_state(device)
-        if generator is not None:
-            content["shuffling"] = generator.get_state()
-        content |= {f"now.{i}": value.detach().contiguous() for i, value in enumerate(values)}
-        content |= {f"best.{i}": tensor.contiguous() for i, tensor in enumerate(self.best or [])}
-        return content
-
-    def matches(self, content: dict[str, Tensor], values: list[Tensor]) -> bool:
-        """Return whether a checkpoint is of this task and has values of these shapes.
-
-        Args:
-            content: The tensors of the checkpoint; early ones have no name of a task.
-            values: The values to restore.
-
-        Returns:
-            Whether it can be restored.
-        """
-        if not torch.equal(content.get("task", self.task), self.task):
-            return False
-        saved = {name: tensor.shape for name, tensor in content.items() if name.startswith("now.")}
-        if saved == {f"now.{i}": value.shape for i, value in enumerate(values)}:
-            return True
-        warn("the checkpoint of this task is of another version or network; training starts from the beginning")
-        return False
-
-    def restore(self, content: dict[str, Tensor], values: list[Tensor], generator: torch.Generator | None) -> None:
-        epoch, rate, best_loss, epochs_waited = content["numbers"].tolist()
-        self.epoch, self.rate, self.best_loss, self.epochs_waited = int(epoch), rate, best_loss, int(epochs_waited)
-        torch.set_rng_state(content["dropout"])
-        if "dropout on GPU" in content and (device := values[0].device).type != "cpu":
-            torch.get_device_module(device).set_rng_state(content["dropout on GPU"], device)
-        if generator is not None:
-            generator.set_state(content["shuffling"])
-        with torch.no_grad():
-            for i, value in enumerate(values):
-                value.copy_(content[f"now.{i}"])
-        if "best.0" in content:
-            self.best = [content[f"best.{i}"].to(value.device) for i, value in enumerate(values)]
-
-
 @torch.no_grad()
-def _mean_loss(
-    schedule: Schedule, network: nn.Module, forward: Callable[[Tensor], Tensor], data: tuple[Tensor, Tensor]
-) -> float:
+def _mean_loss(schedule: Schedule, network: nn.Module, objective: Objective, data: Pair) -> float:
     network.eval()
     total = 0.0
-    for inputs, labels in zip(*(split_batches(part, schedule.test_batch_size) for part in data), strict=True):
-        total += float(task_loss(forward(inputs), labels)) * len(inputs)
-    return total / len(data[0])
+    for inputs, labels in zip(*(split_inputs(part, schedule.test_batch_size) for part in data), strict=True):
+        total += float(objective(inputs, cast(Tensor, labels))) * len(labels)
+    return total / len(data[1])

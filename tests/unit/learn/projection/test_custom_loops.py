@@ -184,15 +184,14 @@ def test_loop_that_trains_no_layer_warns_at_the_users_line():
 
 
 @pytest.mark.parametrize(
-    "loader", [lambda x, y: DataLoader(TensorDataset(x, y), 6), lambda x, y: (x.numpy(), y.numpy())]
+    "loader",
+    [lambda x, y: DataLoader(TensorDataset(x, y), 6), lambda x, y: (x.numpy(), y.numpy()), TensorDataset],
 )
-def test_examples_may_be_a_loader_or_arrays(loader):
+def test_examples_may_be_a_loader_arrays_or_a_dataset(loader):
     learner = trained_learner(METHODS[1], perceptron(), 1)
     with learner.task("b", loader(*data(1))) as parameters:
         train(learner.network, parameters, *data(1))
     assert learner.tasks == ["task 0", "b"]
-    with pytest.raises(ValueError, match="a Dataset: give a DataLoader"), learner.task("c", TensorDataset(*data(1))):
-        pass
 
 
 def test_penalty_on_a_parametrized_weight_warns():

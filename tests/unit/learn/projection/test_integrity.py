@@ -134,10 +134,13 @@ def test_invalid_names_data_and_networks_raise():
     with pytest.raises(ValueError, match="no trainable parameter"):
         FineTuning(SCHEDULE).start(nn.ReLU())
     network: Any = perceptron()
-    network.forward = lambda x: (x, x)
+    network.forward = lambda x: ({"x": x}, x)
     for method in (METHODS[1], FineTuning(SCHEDULE)):
-        with pytest.raises(ValueError, match="the network returns a tuple: it must return one tensor"):
+        with pytest.raises(ValueError, match="the network returns a tuple: return a tensor, a tuple that starts with"):
             method.start(network).learn("a", data(0))
+    network.forward = lambda x: x[:, :3]
+    with pytest.raises(ValueError, match="the loss depends on no parameter that is trained"):
+        FineTuning(SCHEDULE).start(network).learn("a", data(0))
 
 
 # Threads, copies, wrappers

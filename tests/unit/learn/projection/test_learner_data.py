@@ -182,9 +182,8 @@ def test_network_may_change_its_inputs_in_place():
         (lambda x, y: [{"x": x, "y": y}], "a dict: give inputs and labels"),
         (lambda x, y: [(x, y.int())], "labels of type torch.int32"),
         (lambda x, y: [(x, y[:3])], "24 inputs and 3 labels"),
-        (TensorDataset, "DataLoader"),
     ],
-    ids=["three", "dict", "int32", "lengths", "dataset"],
+    ids=["three", "dict", "int32", "lengths"],
 )
 @pytest.mark.parametrize("method", [METHODS[1], FineTuning(SCHEDULE)], ids=["trgp", "fine-tuning"])
 def test_unsupported_data_raise_with_the_way_out(given, message, method):

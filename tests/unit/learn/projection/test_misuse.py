@@ -114,7 +114,6 @@ def test_network_of_another_type_raises():
     [
         (lambda x, y: None, "a NoneType: give inputs and labels"),
         (lambda x, y: 7, "a int: give inputs and labels"),
-        (TensorDataset, "a Dataset: give a DataLoader"),
         (lambda x, y: (x, y + 1), "a label of 3 or 1 for outputs of shape .*: give classes from 0"),
         (
             lambda x, y: (x, y[:, None]),

@@ -22,7 +22,7 @@ def with_and_without(monkeypatch, method, make, *, make_data=data, dtype=torch.f
         taken.append(matches(rotated_batch, input))
         return taken[-1]
 
-    def plain_batches(learner, data, random):
+    def plain_batches(learner, data, random, *, any_labels):
         return epoch_batches(data, method.schedule.batch_size, random, torch.device("cpu"))
 
     monkeypatch.setattr(RotatedBatch, "matches", recording)

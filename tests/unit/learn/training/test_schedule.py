@@ -73,7 +73,7 @@ def test_patience_reduces_the_rate_and_keeps_the_best_values(monkeypatch, schedu
     expected, kept = restated(losses, schedule)
     value, rates, left = nn.Parameter(torch.zeros(1)), [], iter(losses)
 
-    def epoch(forward, parameters, batches, rate):
+    def epoch(objective, parameters, batches, rate):
         rates.append(rate)
         parameters[0].data += 1
         return 1
@@ -90,7 +90,7 @@ def test_patience_reduces_the_rate_and_keeps_the_best_values(monkeypatch, schedu
 def test_equal_loss_is_no_improvement(monkeypatch):
     value, rates = nn.Parameter(torch.zeros(1)), []
 
-    def epoch(forward, parameters, batches, rate):
+    def epoch(objective, parameters, batches, rate):
         rates.append(rate)
         parameters[0].data += 1
         return 1
@@ -137,7 +137,11 @@ def test_validation_loss_is_the_mean_over_all_examples():
     """In evaluation mode, and with the last batch weighted by its size."""
     module, (inputs, labels) = network(), data(0, rows=10)
     module.train()
-    found = schedule_module._mean_loss(Schedule(test_batch_size=4), module, module, (inputs, labels))
+
+    def objective(inputs, labels):
+        return functional.cross_entropy(module(inputs), labels)
+
+    found = schedule_module._mean_loss(Schedule(test_batch_size=4), module, objective, (inputs, labels))
     module.eval()
     with torch.no_grad():
         assert found == pytest.approx(float(functional.cross_entropy(module(inputs), labels)), rel=1e-6)
@@ -265,7 +269,7 @@ def test_resumed_training_keeps_the_rate_and_the_best_values(monkeypatch, stop):
     schedule = Schedule(1.0, epochs=len(losses), patience=3)
     value, rates, checkpoint = nn.Parameter(torch.zeros(1)), [], Memory()
 
-    def epoch(forward, parameters, batches, rate):
+    def epoch(objective, parameters, batches, rate):
         rates.append(rate)
         parameters[0].data += 1
         return 1
