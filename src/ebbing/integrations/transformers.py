@@ -13,7 +13,7 @@ Importing this module imports transformers.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -49,6 +49,9 @@ class ForgettingCallback(TrainerCallback):
             returns, such as "accuracy", or "loss".
         kind: "error" if lower values of the metric are better, "accuracy" if higher ones; None if the last word of its
             name is "accuracy", "acc", "loss" or "error".
+        task_weights: A function that returns, for the name of a task, a context in which the model is the one for that
+            task: for example, with an adapter for each task, the one that selects the adapter. `ProtectedTrainer` needs
+            none.
         resume: Whether to continue an interrupted sequence, from the matrix in the file. `remaining` has the tasks that
             are still to be learned.
 
@@ -64,11 +67,12 @@ class ForgettingCallback(TrainerCallback):
         *,
         metric: str = "accuracy",
         kind: Kind | None = None,
+        task_weights: Callable[[str], AbstractContextManager[Any]] | None = None,
         resume: bool = False,
     ) -> None:
         if not isinstance(eval_datasets, Mapping):
             raise ValueError(f"eval_datasets is a {type(eval_datasets).__name__}: give a dictionary {{name: dataset}}")
-        self.eval_datasets = dict(eval_datasets)
+        self.eval_datasets, self.task_weights = dict(eval_datasets), task_weights
         self._recorder = MatrixRecorder(self.eval_datasets, metric, kind, file, resume=resume)
         self._trainer: Trainer | None = None
         self._task: str | None = None
@@ -154,7 +158,8 @@ class ForgettingCallback(TrainerCallback):
     def _evaluate(self, name: str) -> float:
         trainer, metric = self._trainer, self._recorder.metric
         assert trainer is not None
-        with trainer.task_weights(name) if isinstance(trainer, ProtectedTrainer) else nullcontext():
+        select = self.task_weights or (trainer.task_weights if isinstance(trainer, ProtectedTrainer) else None)
+        with nullcontext() if select is None else select(name):
             found = trainer.evaluate(self.eval_datasets[name], metric_key_prefix=f"eval_{name}")
         key = f"eval_{name}_{metric}"
         if key not in found:
