@@ -12,18 +12,22 @@ from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils import parametrize
 
 from ebbing._validate import check_count
 from ebbing.learn.methods.fine_tuning import FineTuningLearner, UnprotectedMethod
+from ebbing.learn.projection._autograd import no_autocast
 from ebbing.learn.projection._integrity import Fingerprint, check_not_compiled, fingerprint, warn_if_changed
 from ebbing.learn.projection._layer_discovery import discover_layers
 from ebbing.learn.projection._layers import Layer
+from ebbing.learn.projection._substitution import SubstitutedForward
 from ebbing.learn.training._state_file import State, with_prefix
 from ebbing.learn.training.base_learner import TrainableParameters
 
 UP, DOWN = ".up", ".down"
 """What the names of the factors B and A add to the name of a weight."""
+
+UPDATE_PREFIX = "low_rank_"
+"""The prefix of the module with the factors, which a module has while a task is learned."""
 
 
 @dataclass(frozen=True)
@@ -97,12 +101,13 @@ class LowRankLearner(FineTuningLearner):
         check_not_compiled(network)
         self.rank = method.rank
         layers, norms, per_task, biases = discover_layers(network, method.per_task)
-        self.layers = [layer for layer in layers if _saves_memory(layer.module.weight, self.rank)]
-        copied = [_weight_name(layer) for layer in layers if layer not in self.layers]
+        self.layers = [layer for layer in layers if _saves_memory(layer.weight, self.rank)]
+        copied = [layer.weight_name for layer in layers if layer not in self.layers]
         buffers = [name for name, _ in network.named_buffers()]
         self._copied = list(dict.fromkeys([*per_task, *biases, *norms, *buffers, *copied]))
         self._fingerprint: Fingerprint | None = None  # of the layers' weights after the latest task
         self._updates: dict[str, _LowRankUpdate] = {}  # while a task is learned, by the name of the weight
+        self._forwards: list[tuple[nn.Module, Any]] = []  # while a task is learned, modules and what was their forward
 
     @property
     def _task_specific(self) -> list[str]:
@@ -111,32 +116,36 @@ class LowRankLearner(FineTuningLearner):
     def _open_task(self) -> TrainableParameters:
         if self.tasks:
             for layer in self.layers:
-                update = self._updates[_weight_name(layer)] = self._initial_update(layer)
-                layer.module.weight.requires_grad_(False)
-                parametrize.register_parametrization(layer.module, "weight", update, unsafe=True)
+                update = self._updates[layer.weight_name] = self._initial_update(layer)
+                layer.weight.requires_grad_(False)
+                layer.module.add_module(f"{UPDATE_PREFIX}{layer.key}", update)  # among the network's parameters
+                for use in layer.uses:
+                    before = use.host.__dict__.get("forward")
+                    self._forwards.append((use.host, before))
+                    use.host.forward = SubstitutedForward(use, _UpdatedWeight(layer, update), use.host.forward)
         return super()._open_task()
 
     def _initial_update(self, layer: Layer) -> _LowRankUpdate:
         """Return the update with which a task starts: that of the task before, or none."""
         weight, latest = layer.weights[0], self._task_values[-1]
-        if (up := latest.get(_weight_name(layer) + UP)) is not None:
-            return _LowRankUpdate(up, latest[_weight_name(layer) + DOWN])
-        size = layer.module.weight.flatten(1).shape[1]
+        if (up := latest.get(layer.weight_name + UP)) is not None:
+            return _LowRankUpdate(up, latest[layer.weight_name + DOWN])
+        size = layer.weight.flatten(1).shape[1]
         basis = torch.linalg.qr(torch.randn(size, self.rank, dtype=torch.float64)).Q  # (d, k)
-        return _LowRankUpdate(weight.new_zeros(len(layer.module.weight), self.rank), basis.T.to(weight))
+        return _LowRankUpdate(weight.new_zeros(len(layer.weight), self.rank), basis.T.to(weight))
 
     def _close_task(self) -> State:
         factors: State = {}
         for name, update in self._updates.items():
             factors |= {name + UP: update.up.detach().clone(), name + DOWN: update.down.detach().clone()}
         for layer in self.layers:
-            module = layer.module
-            if parametrize.is_parametrized(module, "weight"):
-                parametrize.remove_parametrizations(module, "weight", leave_parametrized=False)
-            module.weight.requires_grad_(True)
-            if module.bias is not None:  # in the order of a new module again
-                module._parameters["bias"] = module._parameters.pop("bias")
-        self._updates = {}
+            layer.module._modules.pop(f"{UPDATE_PREFIX}{layer.key}", None)
+            layer.weight.requires_grad_(True)
+        for host, before in reversed(self._forwards):
+            host.__dict__.pop("forward", None)
+            if before is not None:
+                host.forward = before
+        self._updates, self._forwards = {}, []
         if not self.tasks:  # later tasks leave these weights unchanged: `_check_weights` notices if one does not
             self._fingerprint = fingerprint(self.layers)
         values, initial = self._copy_values(self._copied), self._initial_values
@@ -148,7 +157,7 @@ class LowRankLearner(FineTuningLearner):
         values = self._initial_values | self._task_values[task]
         current = self._values()
         for layer in self.layers:
-            name = _weight_name(layer)
+            name = layer.weight_name
             if name + UP in values:  # the first task has no update
                 up, down = values.pop(name + UP), values.pop(name + DOWN)
                 values[name] = current[name].detach() + (up @ down).view_as(current[name])
@@ -165,7 +174,7 @@ class LowRankLearner(FineTuningLearner):
         shapes = {name: tuple(current[name].shape) for name in self._copied}
         factors: dict[str, tuple[int, ...]] = {}
         for layer in self.layers:
-            name, (out, size) = _weight_name(layer), layer.module.weight.flatten(1).shape
+            name, (out, size) = layer.weight_name, layer.weight.flatten(1).shape
             factors |= {name + UP: (out, rank), name + DOWN: (rank, size)}
         for t, values in enumerate(task_values):
             expected = shapes | factors if t else shapes  # the first task has no update
@@ -183,6 +192,22 @@ class LowRankLearner(FineTuningLearner):
 
     def _describe(self) -> dict[str, Any]:
         return super()._describe() | {"rank": self.rank}
+
+
+class _UpdatedWeight:
+    """A function that returns W + B A of a layer, in full precision even within mixed precision.
+
+    Args:
+        layer: The layer.
+        update: Its update.
+    """
+
+    def __init__(self, layer: Layer, update: _LowRankUpdate) -> None:
+        self.layer, self.update = layer, update
+
+    def __call__(self) -> Tensor:
+        with no_autocast(self.layer.weight):
+            return self.update(self.layer.weight)
 
 
 class _LowRankUpdate(nn.Module):
@@ -205,7 +230,3 @@ def _saves_memory(weight: Tensor, rank: int) -> bool:
     """Return whether the factors of an update are smaller than the weight."""
     out, size = weight.flatten(1).shape
     return rank * (out + size) < out * size
-
-
-def _weight_name(layer: Layer) -> str:
-    return f"{layer.name}.weight".lstrip(".")

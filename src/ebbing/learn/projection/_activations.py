@@ -7,13 +7,24 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from ebbing.learn.projection._layers import Layer, recorded_inputs
-from ebbing.learn.training._inputs import Inputs, count_inputs, first_inputs, map_inputs
+from ebbing.learn.projection._calls import Call, Calls, GramMatrices, call_bytes
+from ebbing.learn.projection._embedding import EmbeddingLayer
+from ebbing.learn.projection._layer_kinds import LinearKind, is_attention, is_recurrent
+from ebbing.learn.projection._layers import Layer
+from ebbing.learn.projection._recording import recorded_inputs
+from ebbing.learn.projection._tied import TiedLayer
+from ebbing.learn.training._inputs import Inputs, count_inputs, first_inputs, map_inputs, real_positions
 from ebbing.learn.training.batches import Pair, split_inputs
 from ebbing.learn.training.schedule import Loss
 
 FORWARD_BATCH_SIZE = 64
 """Examples per forward pass in networks with convolutions, whose recorded inputs need much memory."""
+
+TOKEN_BATCH_SIZE = 16
+"""Examples per forward pass in networks of sequences, whose examples consist of many tokens."""
+
+MAX_TOKEN_BYTES = 16 << 20
+"""The number of bytes of a layer's recorded tokens that are held in memory; of more, R R' is computed."""
 
 Forward = Callable[[Inputs], Tensor]
 
@@ -23,7 +34,7 @@ def weight_gradients(
 ) -> list[Tensor]:
     """Return the gradient of the mean loss with respect to the weight of every layer, in evaluation mode."""
     network.eval()
-    weights = [layer.module.weight for layer in layers]
+    weights = [layer.weight for layer in layers]
     gradients = [torch.zeros_like(weight) for weight in weights]
     for x, y in zip(*(_forward_batches(network, part) for part in examples), strict=True):
         assert isinstance(y, Tensor)
@@ -36,37 +47,79 @@ def weight_gradients(
 
 def layer_inputs(
     network: nn.Module, forward: Forward, layers: list[Layer], examples: Inputs, counts: Sequence[int]
-) -> dict[str, list[Tensor]]:
+) -> dict[str, Calls]:
     """Return the inputs of every layer, call by call, by the layer's name.
 
-    `counts` is the number of examples for each layer: the first ones are used.
+    `counts` is the number of examples for each layer: the first ones are used. Positions that an attention mask marks
+    as padding are left out. Where the inputs of a layer are many, as with tokens, their sum of R R' is returned.
     """
-    inputs: dict[str, list[Tensor]] = {layer.name: [] for layer in layers}
-    count_of = dict(zip(inputs, counts, strict=True))
+    inputs: dict[str, Calls] = {layer.name: [] for layer in layers}
+    by_name, count_of = {layer.name: layer for layer in layers}, dict(zip(inputs, counts, strict=True))
     separate_counts, offset = set[int](), 0
     for x in _forward_batches(network, examples):
+        mask = real_positions(x)
         with recorded_inputs(layers) as recorded:
             forward(map_inputs(torch.clone, x))
         for name, calls in recorded.items():
             rows = max(count_of[name] - offset, 0)
             if rows >= count_inputs(x):
-                inputs[name] += calls
-            elif all(len(call) == count_inputs(x) for call in calls):  # one row per example
-                inputs[name] += [call[:rows].clone() for call in calls if rows]  # copied to free the other rows
+                inputs[name] += [_without_padding(call, mask) for call in calls]
+            elif all(isinstance(call, Tensor) and len(call) == count_inputs(x) for call in calls):  # a row per example
+                first = [call[:rows].clone() for call in calls if rows]  # type: ignore[index] (a tensor)
+                inputs[name] += [_without_padding(call, None if mask is None else mask[:rows]) for call in first]
             else:
                 separate_counts.add(count_of[name])
+            inputs[name] = _compressed(by_name[name], inputs[name])
         offset += count_inputs(x)
     for count in separate_counts:  # rows cannot be assigned to examples: a separate pass with these examples only
-        with recorded_inputs([layer for layer in layers if count_of[layer.name] == count]) as recorded:
-            for x in _forward_batches(network, first_inputs(examples, count)):
+        some = [layer for layer in layers if count_of[layer.name] == count]
+        inputs |= {layer.name: [] for layer in some}
+        for x in _forward_batches(network, first_inputs(examples, count)):
+            with recorded_inputs(some) as recorded:
                 forward(map_inputs(torch.clone, x))
-        inputs |= recorded
+            for layer in some:
+                calls = [_without_padding(call, real_positions(x)) for call in recorded[layer.name]]
+                inputs[layer.name] = _compressed(layer, inputs[layer.name] + calls)
     return inputs
+
+
+def _without_padding(call: Call, mask: Tensor | None) -> Call:
+    """Return the inputs (n, length, d) of a call at positions that are no padding, (positions, d)."""
+    if mask is None or isinstance(call, list):
+        return call
+    if isinstance(call, tuple):
+        query, *others = (_without_padding(part, mask) for part in call)
+        return (query, *others)  # type: ignore[return-value]
+    return call[mask.to(call.device)] if call.ndim == 3 and call.shape[:2] == mask.shape else call
+
+
+def _compressed(layer: Layer, calls: Calls) -> Calls:
+    """Return the sum of R R' instead of many tokens; anything else as it is."""
+    if isinstance(layer, EmbeddingLayer | TiedLayer) or not isinstance(layer.kind, LinearKind):
+        return calls
+    tokens = [call for call in calls if not isinstance(call, GramMatrices)]
+    size = sum(map(call_bytes, tokens))
+    if size <= MAX_TOKEN_BYTES or size <= 2 * layer.blocks[0].size ** 2 * layer.weight.element_size():
+        return calls
+    if any(isinstance(call, tuple) for call in tokens) and layer.groups == 1:
+        if len(tokens) < len(calls):
+            (gram,) = calls[0]
+            calls = [GramMatrices([gram, gram.clone(), gram.clone()]), *tokens]
+        layer.split_blocks(3)
+    return [layer.add_grams(calls)]
+
+
+def batch_size(network: nn.Module) -> int | None:
+    """Return the number of examples of a forward pass, or None for all: the fewer, the more memory one needs."""
+    modules = list(network.modules())
+    if any(isinstance(m, nn.modules.batchnorm._BatchNorm) and m.running_mean is None for m in modules):
+        return None  # the norm uses the statistics of the batch
+    if any(isinstance(m, nn.Embedding) or is_attention(m) or is_recurrent(m) for m in modules):
+        return TOKEN_BATCH_SIZE
+    return FORWARD_BATCH_SIZE if any(isinstance(m, nn.modules.conv._ConvNd) for m in modules) else None
 
 
 def _forward_batches(network: nn.Module, examples: Inputs) -> list[Inputs]:
     """Return the examples in batches: in a single one if a norm uses the statistics of the batch."""
-    modules = list(network.modules())
-    batch_statistics = any(isinstance(m, nn.modules.batchnorm._BatchNorm) and m.running_mean is None for m in modules)
-    convolutional = any(isinstance(module, nn.modules.conv._ConvNd) for module in modules)
-    return split_inputs(examples, FORWARD_BATCH_SIZE) if convolutional and not batch_statistics else [examples]
+    size = batch_size(network)
+    return [examples] if size is None else split_inputs(examples, size)

@@ -27,6 +27,36 @@ class Block:
         self.subspaces: list[Subspace] = []
         self.updates: list[TaskUpdate] = []
 
+    @property
+    def size(self) -> int:
+        """The number of inputs, d."""
+        return len(self.basis)
+
+    @property
+    def rank(self) -> int:
+        """The number of protected directions, m."""
+        return self.basis.shape[1]
+
+    def split_outputs(self, parts: int) -> list[Block]:
+        """Return one block for each part of the outputs, with the same protected directions."""
+        blocks = []
+        for part in range(parts):
+            block = Block(self.size, self.basis)
+            block.basis, block.subspaces = self.basis, list(self.subspaces)
+            for update in self.updates:
+                scalings = tuple(
+                    UnprotectedScaling(one.trusted, one.rows.chunk(parts, dim=1)[part], one.mix)
+                    for one in update.scalings
+                )
+                block.updates.append(TaskUpdate(update.columns, update.rows.chunk(parts, dim=1)[part], scalings))
+            blocks.append(block)
+        return blocks
+
+    def projected_norm(self, gradient: Tensor, subspace: Subspace) -> float:
+        """Return |G S_j|, the norm of the part of a gradient (out, d) that lies in a subspace."""
+        parts = gradient @ self.basis[:, subspace.columns], gradient @ subspace.unprotected
+        return float(torch.cat(parts, dim=1).norm())
+
     def effective_weight(self, weight: Tensor, task: int) -> Tensor:
         """Return the weight (out, d) that a task uses, from the shared weight."""
         return self.updates[task].apply(weight, self.basis)

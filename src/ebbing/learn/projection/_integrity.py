@@ -11,7 +11,8 @@ from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
 from ebbing._warnings import warn
-from ebbing.learn.projection._layers import Layer, recorded_inputs
+from ebbing.learn.projection._layers import Layer
+from ebbing.learn.projection._recording import recorded_inputs
 from ebbing.learn.projection.subspaces import BasisUpdate
 from ebbing.learn.training._inputs import Inputs, map_inputs
 
@@ -55,9 +56,9 @@ def check_same_parameters(network: nn.Module, expected: dict[str, ParameterSigna
 def check_precision(layers: list[Layer]) -> None:
     """Raise an error for weights in half precision: rounded bases are not orthogonal, and would not protect."""
     for layer in layers:
-        if layer.module.weight.dtype not in (torch.float32, torch.float64):
+        if layer.weight.dtype not in (torch.float32, torch.float64):
             raise ValueError(
-                f"the weight of layer {layer.name!r} is {layer.module.weight.dtype}, whose precision is too low for "
+                f"the weight of layer {layer.name!r} is {layer.weight.dtype}, whose precision is too low for "
                 "gradient projection; keep weights in float32 (or float64) and use mixed precision: torch.autocast"
             )
 
@@ -66,7 +67,7 @@ def fingerprint(layers: list[Layer]) -> Fingerprint:
     """Return a hash of each layer's weight, which depends on the position of every value."""
     hashes = []
     for layer in layers:
-        bits = layer.module.weight.detach().flatten(1)
+        bits = layer.weight.detach().flatten(1)
         bits = bits.view({2: torch.int16, 4: torch.int32, 8: torch.int64}[bits.element_size()])
         hashes.append(sum(int((sums * _position_factors(sums)).sum()) for sums in (bits.sum(0), bits.sum(1))))
     return hashes
@@ -127,7 +128,7 @@ def unchanged_weights(layers: list[Layer], parameters: Iterable[nn.Parameter]) -
             hook.remove()
     for layer, before in zip(layers, gradients, strict=True):
         layer.check_unchanged()
-        if layer.module.weight.grad is not None and layer.module.weight.grad is not before:
+        if layer.weight.grad is not None and layer.weight.grad is not before:
             warn(
                 f"the weight of layer {layer.name!r} has a gradient, which has no effect: the layer is parametrized "
                 "while a task is learned; penalize the parameters that task() yields"
@@ -148,7 +149,7 @@ def checked_optimizers(layers: list[Layer]) -> Iterator[None]:
 
     It has the modules' weights, which are not used while a task is learned, and none of the parameters to train.
     """
-    names = {id(layer.module.weight): layer.name for layer in layers}
+    names = {id(layer.weight): layer.name for layer in layers}
     trained = {id(p) for layer in layers for one in layer.parametrizations for p in one.parameters()}
 
     def check(optimizer: Optimizer, *_: object) -> None:
@@ -226,9 +227,7 @@ def check_single_use(
         outputs = forward(map_inputs(torch.clone, inputs))  # a copy: the network may change its inputs in place
     if not outputs.requires_grad:
         return
-    values = [
-        [layer.module.weight, *(p for one in layer.parametrizations for p in one.parameters())] for layer in layers
-    ]
+    values = [[layer.weight, *(p for one in layer.parametrizations for p in one.parameters())] for layer in layers]
     gradients = iter(torch.autograd.grad(outputs.sum(), list(chain.from_iterable(values)), allow_unused=True))
     for layer, (_, *parameters) in zip(layers, values, strict=True):
         weight_gradient, parameter_gradients = next(gradients), [next(gradients) for _ in parameters]

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
-from itertools import pairwise
 from typing import NamedTuple
 
 from torch import nn
-from torch.nn.parameter import is_lazy
 
-from ebbing.learn.projection._layers import Layer
+from ebbing.learn.projection._embedding import EmbeddingLayer
+from ebbing.learn.projection._layer_kinds import Kind, LinearKind, TransposedLinearKind, is_attention
+from ebbing.learn.projection._layers import Layer, full_name
+from ebbing.learn.projection._substitution import Use
+from ebbing.learn.projection._tied import TiedLayer
+from ebbing.learn.projection._unprotected import (
+    Problem,
+    check_memory,
+    check_not_lazy,
+    describe_problems,
+    problem_of,
+    product_parameters,
+    shared_problem,
+    unsupported_reason,
+)
 
 NORMS = (
     nn.modules.batchnorm._BatchNorm,
@@ -28,7 +40,7 @@ class NetworkParts(NamedTuple):
         layers: The layers to protect.
         norms: The names of parameters and buffers of normalization layers.
         per_task: The names of parameters and buffers that `per_task` selects.
-        biases: The names of the biases of Linear and Conv2d layers.
+        biases: The names of the biases of the layers.
     """
 
     layers: list[Layer]
@@ -48,43 +60,117 @@ def discover_layers(network: nn.Module, per_task: Sequence[str]) -> NetworkParts
         The layers to protect, and the names of the other parameters and buffers by role.
 
     Raises:
-        ValueError: If a layer cannot be handled; the error names the first one.
+        ValueError: If parameters can be neither protected nor copied for each task; the error lists all of them.
     """
-    layers: list[Layer] = []
-    norms: list[str] = []
-    biases: list[str] = []
-    seen: dict[int, tuple[str, bool]] = {}  # by parameter: its module, and whether each task has a copy
     selected = _selected_by_module(network, per_task)
     for name, module in network.named_modules():
-        _check_not_lazy(name, module)
-    _check_memory(network, selected)
+        check_not_lazy(name, module)
+    check_memory(network, set(_full_names(selected)))
+    found = _Discovery(selected)
     for name, module in network.named_modules():
-        if isinstance(module, NORMS):
-            norms += [_full_name(name, key) for key in _value_names(module) if key not in selected[name]]
-            continue
-        trained = [key for key, value in module._parameters.items() if value is not None and value.requires_grad]
-        for key in trained:
-            is_selected = key in selected[name]
-            other, other_is_selected = seen.setdefault(id(module._parameters[key]), (name, is_selected))
-            if other != name and not (is_selected and other_is_selected):
-                raise ValueError(
-                    f"layers {other!r} and {name!r} share {key!r}: a weight with two kinds of inputs cannot be "
-                    "protected; give each layer a separate one, or name both in per_task="
-                )
-        trained = [key for key in trained if key not in selected[name]]
-        if not trained:
-            continue
-        _check_supported(name, module, trained)
-        if "weight" in trained:
-            layers.append(Layer(name, module))  # type: ignore[arg-type]
-        if "bias" in trained:
-            biases.append(_full_name(name, "bias"))
+        found.add_module(name, module)
+    layers, problems = found.layers()
+    if problems:
+        raise ValueError(describe_problems(problems, per_task))
     if not layers:
         raise ValueError(
-            "the network has no Linear or Conv2d layer to protect: every one is frozen or named in per_task=, or there "
-            "is none; use FineTuning or Copies for such a network"
+            "the network has no layer to protect: every one is frozen or named in per_task=, or there is none; use "
+            "FineTuning or Copies for such a network"
         )
-    return NetworkParts(layers, _listed_names(network, norms), _listed_names(network, _full_names(selected)), biases)
+    norms, biases = (_listed_names(network, names) for names in (found.norms, found.biases))
+    return NetworkParts(layers, norms, _listed_names(network, _full_names(selected)), list(dict.fromkeys(biases)))
+
+
+class _Discovery:
+    """The parameters of a network by role, collected module by module.
+
+    Args:
+        selected: For every module, its parameters and buffers that `per_task` selects.
+    """
+
+    def __init__(self, selected: dict[str, list[str]]) -> None:
+        self.selected = selected
+        self.norms: list[str] = []
+        self.biases: list[str] = []
+        self._problems: list[Problem] = []
+        # By parameter: where it is used as the weight of a layer, as what, and where as something else.
+        self._weights: dict[int, list[_WeightUse]] = {}
+        self._others: dict[int, Problem] = {}
+        self._selected_parameters: dict[int, str] = {}
+        self._bias_parameters: set[int] = set()
+        self._hosts: dict[nn.Module, nn.Module] = {}  # modules that another one uses without calling them
+
+    def add_module(self, name: str, module: nn.Module) -> None:
+        """Add the direct parameters of a module."""
+        if _is_norm(module):
+            self.norms += [full_name(name, key) for key in _value_names(module) if key not in self.selected[name]]
+            return
+        if is_attention(module):
+            self._hosts[module.out_proj] = module  # type: ignore[index]
+        weights, biases = product_parameters(module)
+        for key, parameter in module._parameters.items():
+            if parameter is None or not parameter.requires_grad:
+                continue
+            if key in self.selected[name]:
+                self._selected_parameters.setdefault(id(parameter), full_name(name, key))
+            elif key in weights and unsupported_reason(module) is None:
+                use = Use(self._hosts.get(module, module), module, key)
+                self._weights.setdefault(id(parameter), []).append(_WeightUse(name, use, weights[key]))
+            elif key in biases:
+                self.biases.append(full_name(name, key))
+                self._bias_parameters.add(id(parameter))
+            else:
+                self._others.setdefault(id(parameter), problem_of(name, module, key))
+
+    def layers(self) -> tuple[list[Layer], list[Problem]]:
+        """Return the layers, one for each weight, and what cannot be protected."""
+        problems = [problem for parameter, problem in self._others.items() if parameter not in self._bias_parameters]
+        layers: list[Layer] = []
+        for parameter, uses in self._weights.items():
+            if parameter in self._selected_parameters or parameter in self._others:
+                other = self._selected_parameters.get(parameter) or self._others[parameter].name
+                problems.append(shared_problem([full_name(one.name, one.use.key) for one in uses], other))
+            elif (layer := _make_layer(uses)) is None:
+                first, *rest = (full_name(one.name, one.use.key) for one in uses)
+                problems.append(shared_problem(rest, first))
+            else:
+                layers.append(layer)
+        return layers, problems
+
+
+class _WeightUse(NamedTuple):
+    """A weight of a layer as one module has it.
+
+    Attributes:
+        name: The name of the module.
+        use: The module, and the name of the weight in it.
+        kind: The kind of the layer; None for an embedding.
+    """
+
+    name: str
+    use: Use
+    kind: Kind | None
+
+
+def _make_layer(uses: list[_WeightUse]) -> Layer | None:
+    """Return the layer of a weight that one or several modules use; None if they use it in too different ways."""
+    (name, (_, module, key), kind), places = uses[0], [one.use for one in uses]
+    kinds = {type(one.kind) for one in uses}
+    if kinds == {type(None)}:
+        return EmbeddingLayer(name, module, places)  # type: ignore[arg-type]
+    if len(uses) == 1:
+        return Layer(name, module, key, kind, places)
+    if kinds in ({LinearKind}, {TransposedLinearKind}):
+        return Layer(name, module, key, kind, places)
+    return TiedLayer(name, module, places) if kinds == {LinearKind, type(None)} else None
+
+
+def _is_norm(module: nn.Module) -> bool:
+    """Return whether a module normalizes: one of PyTorch's, or one that is called so and has vectors only."""
+    named_so = type(module).__name__.endswith("Norm") and not [*module.children()]
+    return isinstance(module, NORMS) or (
+        named_so and all(value is None or value.ndim <= 1 for value in module._parameters.values())
+    )
 
 
 def per_task_values(network: nn.Module, per_task: Sequence[str]) -> list[str]:
@@ -116,7 +202,7 @@ def _selected_by_module(network: nn.Module, per_task: Sequence[str]) -> dict[str
     names, unused, selected = _all_module_names(network), set(per_task), {}
     for name, module in network.named_modules():
         whole = {pattern for pattern in per_task if any(_matches(other, pattern) for other in names[id(module)])}
-        single = {key: {p for p in per_task if _matches(_full_name(name, key), p)} for key in _value_names(module)}
+        single = {key: {p for p in per_task if _matches(full_name(name, key), p)} for key in _value_names(module)}
         selected[name] = [key for key in _value_names(module) if whole or single[key]]
         unused -= whole.union(*single.values())
     if unused:
@@ -131,68 +217,14 @@ def _value_names(module: nn.Module) -> list[str]:
     return [key for key, value in (*module._parameters.items(), *module._buffers.items()) if value is not None]
 
 
-def _full_name(module: str, key: str) -> str:
-    return f"{module}.{key}".lstrip(".")
-
-
 def _full_names(by_module: dict[str, list[str]]) -> list[str]:
-    return [_full_name(name, key) for name, keys in by_module.items() for key in keys]
+    return [full_name(name, key) for name, keys in by_module.items() for key in keys]
 
 
 def _listed_names(network: nn.Module, names: Iterable[str]) -> list[str]:
     """Return those names that the network lists: it lists a shared parameter under one name only."""
     listed = dict(network.named_parameters()) | dict(network.named_buffers())
     return [name for name in names if name in listed]
-
-
-def _check_not_lazy(name: str, module: nn.Module) -> None:
-    """Raise an error for lazy modules without initialized weights."""
-    values = (*module._parameters.values(), *module._buffers.values())
-    if any(value is not None and is_lazy(value) for value in values):
-        raise ValueError(
-            f"layer {name!r} is a {type(module).__name__} with uninitialized weights: call the network on a batch first"
-        )
-
-
-def _check_memory(network: nn.Module, selected: dict[str, list[str]]) -> None:
-    """Raise an error if parameters share memory, as after `nn.Parameter(layer.weight.data)`."""
-    per_task, parameters = set(_full_names(selected)), dict(network.named_parameters())
-    intervals = sorted((p.data_ptr(), p.data_ptr() + p.nbytes, name) for name, p in parameters.items() if p.numel())
-    for (_, end, name), (begin, _, other) in pairwise(intervals):
-        trained = parameters[name].requires_grad or parameters[other].requires_grad
-        if begin < end and trained and not {name, other} <= per_task:
-            raise ValueError(
-                f"parameters {name!r} and {other!r} share memory: a weight with two kinds of inputs cannot be "
-                "protected; give each layer a separate one, or name both in per_task="
-            )
-
-
-def _check_supported(name: str, module: nn.Module, trained: list[str]) -> None:
-    """Raise an error if a module has trained parameters that cannot be protected."""
-    supported = type(module) in (nn.Linear, nn.Conv2d)
-    if not name and not supported:
-        raise ValueError(
-            f"the network has a parameter {trained[0]!r} outside of its layers: only weights of Linear and Conv2d can "
-            "be protected; name it in per_task= to give each task a separate copy, or freeze it with "
-            "requires_grad_(False)"
-        )
-    if not supported and any(type(m) in (nn.Linear, nn.Conv2d) for m in module.modules()):
-        raise ValueError(
-            f"module {name!r} has a parameter {trained[0]!r} outside of its layers: only weights of Linear and Conv2d "
-            f"can be protected; name {f'{name}.{trained[0]}'!r} in per_task= to give each task a separate copy, or "
-            "freeze it with requires_grad_(False)"
-        )
-    if not supported:
-        raise ValueError(
-            f"layer {name!r} is a {type(module).__name__}: only Linear and Conv2d can be protected; name it in "
-            "per_task= to give each task a separate copy, or freeze it with requires_grad_(False)"
-        )
-    if "weight" not in module._parameters:
-        raise ValueError(
-            f"layer {name!r} computes its weight from {', '.join(trained)} (as weight_norm and pruning do), and such a "
-            "weight cannot be protected; name the layer in per_task= to give each task a separate copy, or remove the "
-            "reparametrization"
-        )
 
 
 def _all_module_names(network: nn.Module) -> dict[int, list[str]]:

@@ -59,6 +59,29 @@ def rotated_rows(weight: Tensor, rotation: Tensor | None) -> Tensor:
     return weight.T.clone(memory_format=torch.contiguous_format) if rotation is None else rotation.T @ weight.T
 
 
+def equal_runs(
+    m: int, trusted: list[TrustedTask], device: torch.device
+) -> tuple[Tensor, list[int], list[tuple[int, ...]]]:
+    """Order the columns of M by the trusted tasks that use them.
+
+    Args:
+        m: The number of columns.
+        trusted: The trusted tasks.
+        device: The device of the result.
+
+    Returns:
+        The order of all columns, frozen ones first; the sizes of the runs of trusted columns that the same tasks use;
+        and for each run the indices of these tasks.
+    """
+    patterns = torch.zeros(m, dtype=torch.long, device=device)  # bit j: in the subspace of trusted task j
+    for bit, task in enumerate(trusted):
+        patterns[task.subspace.columns] += 1 << bit
+    order = patterns.argsort(stable=True)  # frozen columns first; columns with equal scaling are adjacent
+    runs = [(pattern, len(list(run))) for pattern, run in groupby(patterns[order].tolist()) if pattern]
+    tasks_of = [tuple(bit for bit in range(len(trusted)) if pattern >> bit & 1) for pattern, _ in runs]
+    return order, [size for _, size in runs], tasks_of
+
+
 class RotatedWeight:
     """The reparametrized weight of a layer: frozen and trained rows of (W U)', with a scaled gradient for the latter.
 
@@ -80,11 +103,9 @@ class RotatedWeight:
 
     def __init__(self, weight: Tensor, basis: Tensor, trusted: list[TrustedTask], *, scaled: bool = True) -> None:
         m = basis.shape[1]
-        patterns = torch.zeros(m, dtype=torch.long, device=weight.device)  # bit j: in the subspace of trusted task j
-        for bit, task in enumerate(trusted):
-            patterns[task.subspace.columns] += 1 << bit
-        order = patterns.argsort(stable=True)  # frozen columns first; columns with equal scaling are adjacent
-        self.columns = order[patterns[order] > 0]
+        order, trusted_sizes, tasks_of = equal_runs(m, trusted, weight.device)
+        k = sum(trusted_sizes)
+        self.columns = order[m - k :]
         self.frozen_count = m - len(self.columns)
         self.rotation = None if m == 0 else torch.cat([basis[:, order], orthogonal_complement(basis)], dim=1)
         rows = rotated_rows(weight, self.rotation)  # (d, out)
@@ -93,10 +114,6 @@ class RotatedWeight:
         self._active_address = self.active.data_ptr()
         self._shared_active = self.active.detach().clone()  # the active rows of the shared weight
         self._initial_active = self._shared_active  # the active rows at the start of the task
-        trusted_patterns = patterns[order][self.frozen_count :].tolist()
-        runs = [(pattern, len(list(run))) for pattern, run in groupby(trusted_patterns)]
-        tasks_of = [tuple(bit for bit in range(len(trusted)) if pattern >> bit & 1) for pattern, _ in runs]
-        trusted_sizes, k = [size for _, size in runs], len(trusted_patterns)
         self.gradient_scaling = None
         if k and scaled:
             weights = [task.weight for task in trusted]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import torch
 from torch import Tensor
 
 from ebbing.learn.projection._blocks import Block
@@ -23,7 +22,10 @@ def select_trust_region(method: ProjectionRules, layers: list[Layer], gradients:
     """Return the tasks that the method trusts in every layer and block, given the gradient of every layer's weight."""
     region: TrustRegion = []
     for layer, gradient in zip(layers, gradients, strict=True):
-        parts = gradient.flatten(1).chunk(layer.groups)
+        if not layer.can_trust:
+            region.append([[] for _ in layer.blocks])
+            continue
+        parts = layer.kind.split(gradient, layer.groups)
         region.append([_select_in_block(method, part, block) for part, block in zip(parts, layer.blocks, strict=True)])
     if method.reproduces("first layer decides") and not any(region[0]):
         return empty_trust_region(layers)
@@ -32,10 +34,7 @@ def select_trust_region(method: ProjectionRules, layers: list[Layer], gradients:
 
 def _select_in_block(method: ProjectionRules, gradient: Tensor, block: Block) -> list[TrustedTask]:
     """Return the trusted tasks of a block, from |G| and |G S_j| of every old task j."""
-    projected_norms = []
-    for subspace in block.subspaces:
-        parts = gradient @ block.basis[:, subspace.columns], gradient @ subspace.unprotected
-        projected_norms.append(float(torch.cat(parts, dim=1).norm()))
+    projected_norms = [block.projected_norm(gradient, subspace) for subspace in block.subspaces]
     selected = method.select_trusted(float(gradient.norm()), projected_norms)
     if not isinstance(selected, dict) or not all(
         j in range(len(projected_norms)) and 0 < weight < float("inf") for j, weight in selected.items()

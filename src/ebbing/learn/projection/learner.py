@@ -21,10 +21,9 @@ import torch
 from torch import Tensor, nn
 
 from ebbing.learn._stored_names import stored_kind
-from ebbing.learn.projection._activations import FORWARD_BATCH_SIZE, layer_inputs, weight_gradients
+from ebbing.learn.projection._activations import batch_size, layer_inputs, weight_gradients
 from ebbing.learn.projection._authors_variant import AuthorsDeviation
 from ebbing.learn.projection._autograd import no_autocast
-from ebbing.learn.projection._blocks import Block
 from ebbing.learn.projection._integrity import (
     Fingerprint,
     check_basis_update,
@@ -43,6 +42,7 @@ from ebbing.learn.projection._layer_discovery import discover_layers
 from ebbing.learn.projection._layers import Layer, RotatedBatch, frozen_modules
 from ebbing.learn.projection._rules import ProjectionRules
 from ebbing.learn.projection._trust_region import TrustRegion, empty_trust_region, select_trust_region
+from ebbing.learn.projection.subspaces import BasisUpdate
 from ebbing.learn.tasks.base import TaskData
 from ebbing.learn.training._arguments import as_batches
 from ebbing.learn.training._buffers import buffer_shapes, check_buffer_shapes, snapshot_buffers
@@ -62,6 +62,9 @@ from ebbing.learn.training.batches import (
     training_pair,
 )
 from ebbing.learn.training.schedule import Loss, task_loss
+
+MAX_CHECKED = 64
+"""The number of examples on which the use of weights is checked."""
 
 
 class ProjectionLearner(BaseLearner):
@@ -113,10 +116,7 @@ class ProjectionLearner(BaseLearner):
     @property
     def protected(self) -> dict[str, float]:
         """By layer, the share of its input directions that are protected."""
-        return {
-            layer.name: sum(block.basis.shape[1] / len(block.basis) for block in layer.blocks) / len(layer.blocks)
-            for layer in self.layers
-        }
+        return {layer.name: layer.protected_share for layer in self.layers}
 
     # Learning
 
@@ -134,7 +134,7 @@ class ProjectionLearner(BaseLearner):
         """
         layer, size = self.layers[0], self.schedule.batch_size
         plain_batches = super()._batches(data, generator, any_labels=any_labels)
-        if not isinstance(data, TaskData | tuple) or not isinstance(layer.module, nn.Linear):
+        if not isinstance(data, TaskData | tuple) or not layer.is_linear:
             return plain_batches
         rotation = layer.parametrizations[0].rotation
         inputs, labels = training_pair(cast(TaskData | Pair, data))
@@ -191,7 +191,7 @@ class ProjectionLearner(BaseLearner):
             try:
                 with self._reserved(reason), preserved_modes(self.network), self._frozen_norms(), no_fast_path():
                     self._pending_restore = undo
-                    with no_autocast(self.layers[0].module.weight):
+                    with no_autocast(self.layers[0].weight):
                         parameters = self._start_task(inputs, labels, loss)
                     with (
                         unchanged_weights(self.layers, parameters),
@@ -202,7 +202,7 @@ class ProjectionLearner(BaseLearner):
                         yield parameters
                 parameters.check_finite(task)
                 check_buffer_shapes(self.network, shapes)
-                with no_autocast(self.layers[0].module.weight), no_fast_path():
+                with no_autocast(self.layers[0].weight), no_fast_path():
                     self._finish_task(task, inputs)
                 if loss is not task_loss:
                     self._custom_losses.add(task)
@@ -237,7 +237,8 @@ class ProjectionLearner(BaseLearner):
             suffixes = [""] if len(parameters) == 1 else [f".{i}" for i in range(len(parameters))]
             named |= {f"{layer.name}.weight{suffix}": p for suffix, p in zip(suffixes, parameters, strict=True)}
         forward = bind_task(self.network, len(self.tasks))
-        check_single_use(self.layers, forward, self.network, first_inputs(inputs, FORWARD_BATCH_SIZE))
+        some = first_inputs(inputs, batch_size(self.network) or MAX_CHECKED)
+        check_single_use(self.layers, forward, self.network, some)
         return TrainableParameters(named | self._other_parameters())
 
     def _finish_task(self, task: str, inputs: Inputs) -> None:
@@ -258,14 +259,15 @@ class ProjectionLearner(BaseLearner):
         values = self._copy_values(name for name in {*self._task_specific, *self._norms} if name in parameters)
         restore_buffers = snapshot_buffers(self.network)
         weights = [[weight.clone() for weight in layer.weights] for layer in self.layers]
-        bases = [[block.basis for block in layer.blocks] for layer in self.layers]
+        blocks = [[(block, block.basis) for block in layer.blocks] for layer in self.layers]
         count, latest_fingerprint = len(self.tasks), self._fingerprint
 
         def undo() -> None:
-            for layer, layer_weights, layer_bases in zip(self.layers, weights, bases, strict=True):
+            for layer, layer_weights, layer_blocks in zip(self.layers, weights, blocks, strict=True):
                 layer.remove_parametrizations()
+                layer.set_blocks([block for block, _ in layer_blocks])  # protecting the task may have split them
                 layer.set_weights(layer_weights)
-                for block, basis in zip(layer.blocks, layer_bases, strict=True):
+                for block, basis in layer_blocks:
                     block.basis = basis
                     del block.subspaces[count:], block.updates[count:]
             self._write_values(values)
@@ -305,14 +307,13 @@ class ProjectionLearner(BaseLearner):
             recorded = layer_inputs(self.network, forward, self.layers, inputs, self._num_examples())
         leave_out_strongest = self.method.reproduces("strongest unprotected")
         for number, layer in enumerate(self.layers):
-            for block, R in zip(layer.blocks, layer.representation(recorded.pop(layer.name)), strict=True):
-                if not R.isfinite().all():
-                    raise FloatingPointError(
-                        f"inputs of layer {layer.name!r} are not all finite in evaluation mode: check the layers before"
-                    )
-                update = self.method.select_directions(number, task, block.basis, R)
-                check_basis_update(self.method, layer.name, block.basis, update)
-                block.protect(update, leave_out_strongest=leave_out_strongest)
+
+            def select(M: Tensor, R: Tensor, number: int = number, layer: Layer = layer) -> BasisUpdate:
+                update = self.method.select_directions(number, task, M, R)
+                check_basis_update(self.method, layer.name, M, update)
+                return update
+
+            layer.protect(recorded.pop(layer.name), select, leave_out_strongest=leave_out_strongest)
 
     def _num_examples(self) -> list[int]:
         """Return the number of examples for each layer."""
@@ -372,16 +373,23 @@ class ProjectionLearner(BaseLearner):
         trusted = decode_json(state["trusted"]) if "trusted" in state else [{} for _ in range(tasks)]
         blocks = []
         for layer in self.layers:
-            states = [with_prefix(state, f"layer.{layer.name}.{b}.") for b in range(len(layer.blocks))]
-            blocks.append([Block.from_state(part, tasks, layer.weights[0]) for part in states])
-        prefixes = tuple(f"layer.{layer.name}.{b}." for layer in self.layers for b in range(len(layer.blocks)))
+            count = len(layer.blocks)
+            if layer.is_attention and with_prefix(state, f"layer.{layer.name}.1."):
+                count = 3  # with separate inputs of query, key and value
+            states = [with_prefix(state, f"layer.{layer.name}.{b}.") for b in range(count)]
+            blocks.append(layer.restored_blocks(states, tasks))
+        prefixes = tuple(
+            f"layer.{layer.name}.{b}."
+            for layer, restored in zip(self.layers, blocks, strict=True)
+            for b in range(len(restored))
+        )
         if unknown := sorted(name for name in with_prefix(state, "layer.") if not f"layer.{name}".startswith(prefixes)):
             raise ValueError(f"it protects layers that this network does not have or train: {unknown[0]!r}")
 
         def apply() -> None:
             self._initial_values, self._task_values, self.trusted = initial_values, task_values, trusted
             for layer, restored in zip(self.layers, blocks, strict=True):
-                layer.blocks = restored
+                layer.set_blocks(restored)
             self._fingerprint = fingerprint(self.layers)
 
         return apply
