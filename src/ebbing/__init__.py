@@ -46,7 +46,7 @@ from ebbing.simulation import MeanEstimate, simulate, simulate_metrics, simulate
 from ebbing.theory import expect, expect_grid
 
 if TYPE_CHECKING:
-    from ebbing import data, forecasting, io, learn, order, plot, runs
+    from ebbing import data, forecasting, integrations, io, learn, order, plot, runs
     from ebbing.forecasting import forecast
     from ebbing.io.problems import read_problem
     from ebbing.order import best_order, best_replay, front, stakes, worst_order
@@ -73,6 +73,7 @@ __all__ = [
     "forecast",
     "forecasting",
     "front",
+    "integrations",
     "io",
     "learn",
     "measure",
@@ -90,7 +91,7 @@ __all__ = [
     "worst_order",
 ]
 
-_MODULES = ("data", "forecasting", "learn", "order", "plot", "runs")
+_MODULES = ("data", "forecasting", "integrations", "learn", "order", "plot", "runs")
 _LAZY = {
     "best_order": "ebbing.order",
     "best_replay": "ebbing.order",

@@ -69,7 +69,10 @@ ORDER = (
 PRESENTATION = ("plot", "report")
 """How results show themselves: `result.plot()` loads these when it is called, so functions anywhere may import them."""
 
-HEAVY = ("torch", "matplotlib", "pandas", "sympy", "numba", "dash", "dask", "scipy", "pydantic", "rich", "typer")
+HEAVY = (
+    *("torch", "matplotlib", "pandas", "sympy", "numba", "dash", "dask", "scipy", "pydantic", "rich", "typer"),
+    *("transformers", "peft", "lightning", "avalanche"),
+)
 
 
 def sources() -> dict[str, str]:

@@ -173,15 +173,24 @@ def order(
 def metrics(
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="CSV, JSON, npy or npz: a row after each task, a column for each task."),
+        typer.Argument(
+            metavar="FILE",
+            help="CSV, JSON, npy or npz: a row after each task, a column for each task. Or a log of Mammoth, PyCIL, "
+            "LAMDA-PILOT or Avalanche.",
+        ),
     ],
+    *,
     kind: Annotated[
         str | None,
         typer.Option(
             metavar="error|accuracy",
-            help='What the matrix holds. Needed unless the file says it: JSON or npz with "errors" or "accuracies".',
+            help="What the matrix holds. Needed unless the file says it.",
             show_default=False,
         ),
+    ] = None,
+    run: Annotated[
+        int | None,
+        typer.Option(help="Which run of a log that holds several: 0 is the first, -1 the last.", show_default=False),
     ] = None,
     plot: Annotated[
         Path | None,
@@ -200,13 +209,11 @@ def metrics(
     from ebbing.plot.metrics import save
     from ebbing.plot.order import picture_format
 
-    if kind is None and file.suffix.lower() not in (".json", ".npz"):
-        raise ValueError("--kind is missing: say --kind error (lower is better) or --kind accuracy (higher is better)")
     check_html(html)
     if plot is not None:
         picture_format(plot)
         check_output_file("--plot", plot)
-    summary = summarize_file(file, kind)
+    summary = summarize_file(file, kind, run)
     if plot is not None:
         save(summary, plot)
     write_html(html, summary)

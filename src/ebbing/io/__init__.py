@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ebbing.io.framework_logs import read_avalanche_log, read_mammoth_log, read_pycil_log
 from ebbing.io.matrices import NamedMatrix, read_matrix, read_named_matrix
 
 if TYPE_CHECKING:
@@ -14,12 +15,15 @@ if TYPE_CHECKING:
 __all__ = [
     "NamedMatrix",
     "parse_problem",
+    "read_avalanche_log",
     "read_curriculum",
     "read_ground_truths",
+    "read_mammoth_log",
     "read_matrix",
     "read_matrix_problem",
     "read_named_matrix",
     "read_problem",
+    "read_pycil_log",
     "read_task_files",
     "to_json",
 ]

@@ -6,6 +6,7 @@ file       what is understood
 .csv .tsv  cells between tabs, else semicolons, else commas; column names and row names are optional
 .json      a list of rows, or an object with the rows under a key such as "errors", "accuracies", "matrix"
 .npy .npz  one 2-D array of numbers; in .npz under one of these keys, or the only array
+.log .pyd  accuracies that other frameworks log (`ebbing.io.framework_logs`); also .txt, .out, .err
 =========  ============================================================================================
 
 An empty cell, null and nan all mean NaN, and short rows are filled up with NaN: lower-triangular lists need no padding.
@@ -34,12 +35,14 @@ from ebbing._validate import EntryError
 from ebbing.io._arrays import check_cells, read_array
 from ebbing.io._bytes import read_bytes, read_text
 from ebbing.io._delimited import parse_delimited, parse_number
-from ebbing.metrics import Kind, MetricSummary, summary
+from ebbing.io.framework_logs import find_log
+from ebbing.metrics import MetricSummary, summary
+from ebbing.metrics._matrix import SIGN
 
 FORMATS = (".csv", ".tsv", ".json", ".npy", ".npz")
 """Endings of files that hold a matrix."""
 
-_KINDS: dict[str, Kind] = {"errors": "error", "accuracies": "accuracy"}
+_KINDS = {"errors": "error", "accuracies": "accuracy"}
 _ERROR_KEYS = (*_KINDS, "matrix")
 
 
@@ -53,7 +56,7 @@ class NamedMatrix:
         row_names: One name per row, or nothing.
         lines: The line of each row in a CSV file, or nothing.
         first_cell: The place in its line of a row's first number, from 1.
-        key: The name of the matrix in a JSON object or an npz file, or nothing.
+        key: The name under which the matrix stands in its file, or nothing.
     """
 
     values: NDArray[np.float64]
@@ -89,7 +92,7 @@ def read_matrix(path: str | os.PathLike[str]) -> NDArray[np.float64]:
 
     Args:
         path: A CSV, TSV, JSON, npy or npz file. In JSON and npz the matrix stands under "errors", "accuracies" or
-            "matrix", or it is the only entry.
+            "matrix", or it is the only entry. Or a log of Mammoth, PyCIL, LAMDA-PILOT or Avalanche with one run.
 
     Returns:
         The matrix, NaN where an entry is missing, shape (T+1, T) or (T, T).
@@ -107,12 +110,14 @@ def read_matrix(path: str | os.PathLike[str]) -> NDArray[np.float64]:
     return _read_error_matrix(path).values
 
 
-def summarize_file(path: str | os.PathLike[str], kind: str | None = None) -> MetricSummary:
+def summarize_file(path: str | os.PathLike[str], kind: str | None = None, run: int | None = None) -> MetricSummary:
     """Return what was forgotten and every metric of the error or accuracy matrix in a file.
 
     Args:
         path: A file as `read_matrix` reads it.
-        kind: "error" or "accuracy": what the matrix holds; None if its key in the file says it.
+        kind: "error" or "accuracy": what the matrix holds; None if the file says it, by the key "errors" or
+            "accuracies" or as a log of accuracies.
+        run: The number of the run in a log that holds several, from 0; -1 for the last.
 
     Returns:
         The metrics, with the names of tasks that the file gives to its columns.
@@ -121,24 +126,29 @@ def summarize_file(path: str | os.PathLike[str], kind: str | None = None) -> Met
         ValueError: If the file does not hold such a matrix, the message names the file and the place; or if nothing
             tells what it holds.
     """
-    matrix = _read_error_matrix(path)
-    kind = kind or _KINDS.get(matrix.key)
-    if kind is None:
-        raise ValueError(
-            f"{path}: errors or accuracies? Say 'error' (lower is better) or 'accuracy' (higher is better)"
-        )
+    matrix = _read_error_matrix(path, run)
+    said = _KINDS.get(matrix.key)
+    if kind is None and said is None:
+        raise ValueError("--kind is missing: say --kind error (lower is better) or --kind accuracy (higher is better)")
+    if kind in SIGN and said not in (None, kind):
+        raise ValueError(f"{path}: holds {matrix.key}, and --kind {kind} contradicts that: leave it out")
     try:
-        return summary(matrix.values, kind=kind, names=matrix.column_names or None)  # type: ignore[arg-type]  (checked)
+        found = kind or said
+        return summary(matrix.values, kind=found, names=matrix.column_names or None)  # type: ignore[arg-type]  (checked)
     except EntryError as error:
         raise ValueError(f"{path}: {matrix.place(*error.index)}: {error}") from None
 
 
-def _read_error_matrix(path: str | os.PathLike[str]) -> NamedMatrix:
-    matrix = read_named_matrix(path, _ERROR_KEYS)
+def _read_error_matrix(path: str | os.PathLike[str], run: int | None = None) -> NamedMatrix:
+    file = Path(path)
+    log = find_log(file, run)
+    if log is None and run is not None:
+        raise ValueError(f"run={run}: {file} is no log of several runs; leave it out")
+    matrix = read_named_matrix(file, _ERROR_KEYS) if log is None else NamedMatrix(log, key="accuracies")
     rows, columns = matrix.values.shape
     if columns == 0 or rows - columns not in (0, 1):
         rule = "T tasks need T columns and T rows, or T+1 with the initial model's first"
-        raise ValueError(f"{Path(path)}: {rows} rows and {columns} columns of numbers; {rule}")
+        raise ValueError(f"{file}: {rows} rows and {columns} columns of numbers; {rule}")
     return matrix
 
 

@@ -1,0 +1,270 @@
+"""Lightning: what a sequence of `Trainer.fit` calls forgets, and a callback that protects old tasks.
+
+    forgetting = ForgettingCallback({"news": news_loader, "mail": mail_loader}, "forgetting.json", metric="val_acc")
+    for loader in (news_training, mail_training):
+        Trainer(max_epochs=3, callbacks=[forgetting]).fit(module, loader)
+    print(forgetting.matrix.summary())
+
+Importing this module imports Lightning (the package lightning, or else pytorch_lightning).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from ebbing.integrations._recorder import MatrixRecorder
+from ebbing.integrations.measured_matrix import MeasuredMatrix
+from ebbing.metrics import Kind
+
+try:
+    from lightning.pytorch import Callback, LightningModule, Trainer
+except ImportError as error:
+    raise ImportError(
+        f"ebbing.integrations.lightning needs lightning: pip install 'ebbing[lightning]' ({error})"
+    ) from error
+
+if TYPE_CHECKING:
+    from ebbing.learn.projection.learner import ProjectionLearner
+
+__all__ = ["ForgettingCallback", "ProtectionCallback"]
+
+
+class ForgettingCallback(Callback):
+    """Measures every task before the first and after each of a sequence of `fit` calls, by the `validation_step`.
+
+    Each call of `fit` learns one task, in the order of `eval_dataloaders`. Row 0 of the matrix, the initial model, is
+    measured when the first call starts, row t when call t ends. Every entry is in the file as soon as it is measured.
+    Measuring changes no random numbers: training goes on as without the callback.
+
+    Args:
+        eval_dataloaders: The evaluation data of each task by its name, in the order in which the tasks are learned.
+        file: A JSON file that keeps the matrix, readable by `ebbing metrics` and `ebbing.read_matrix`; or None.
+        metric: The name of a value that the `validation_step` logs, by `self.log(metric, value)`. Values of batches are
+            averaged by their sizes, as Lightning does; a metric of torchmetrics is computed at the end.
+        kind: "error" if lower values of the metric are better, "accuracy" if higher ones; None if the last word of its
+            name is "accuracy", "acc", "loss" or "error".
+        learner: The learner, if old tasks are protected: each task is then measured with its own values.
+        resume: Whether to continue an interrupted sequence, from the matrix in the file. `remaining` has the tasks that
+            are still to be learned.
+
+    Raises:
+        ValueError: If there is no evaluation data, it is not known whether the metric is an error, or the file exists
+            and `resume` is not set.
+    """
+
+    def __init__(
+        self,
+        eval_dataloaders: Mapping[str, Iterable[Any]],
+        file: str | os.PathLike[str] | None = None,
+        *,
+        metric: str = "val_accuracy",
+        kind: Kind | None = None,
+        learner: ProjectionLearner | None = None,
+        resume: bool = False,
+    ) -> None:
+        if not isinstance(eval_dataloaders, Mapping):
+            raise ValueError(f"eval_dataloaders is a {type(eval_dataloaders).__name__}: give {{name: DataLoader}}")
+        self.eval_dataloaders, self.learner = dict(eval_dataloaders), learner
+        self._recorder = MatrixRecorder(self.eval_dataloaders, metric, kind, file, resume=resume)
+
+    @property
+    def matrix(self) -> MeasuredMatrix:
+        """The matrix measured so far."""
+        return self._recorder.matrix
+
+    @property
+    def remaining(self) -> tuple[str, ...]:
+        """The names of the tasks that are still to be learned."""
+        return self._recorder.remaining
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Measure the initial model, if it has not been measured.
+
+        Args:
+            trainer: The trainer.
+            pl_module: The module.
+
+        Raises:
+            ValueError: If all tasks are learned, or the `validation_step` does not log the metric.
+        """
+        self._recorder.start_task(None)
+        if self._recorder.step == 1:
+            self._measure(0, trainer, pl_module)
+
+    def on_fit_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Measure the model after the task.
+
+        Args:
+            trainer: The trainer.
+            pl_module: The module.
+        """
+        self._measure(self._recorder.step, trainer, pl_module)
+
+    def _measure(self, step: int, trainer: Trainer, module: LightningModule) -> None:
+        learner = self.learner
+
+        def evaluate(name: str) -> float:
+            with learner.evaluating(name) if learner is not None and name in learner.tasks else nullcontext():
+                return measure(module, self.eval_dataloaders[name], self._recorder.metric)
+
+        self._recorder.measure(step, evaluate, write=trainer.is_global_zero)
+
+
+class ProtectionCallback(Callback):
+    """Protects old tasks while a `fit` call learns a new one, by GPM, TRGP or a relative; whatever the optimizer.
+
+        learner = Gpm(per_task=("head",)).start(module)
+        for name, loader in tasks.items():
+            Trainer(max_epochs=3, callbacks=[ProtectionCallback(learner, name, loader)]).fit(module, loader)
+
+    Args:
+        learner: The learner of a `Gpm`, `Trgp`, `TrgpPlus` or `TrgpFree` method, started with the module that is
+            trained. On another device than the CPU, move the module there first.
+        task: The name of the task.
+        examples: Training data of the task, in any form that `learner.learn` takes: a pair (inputs, labels), or batches
+            of such pairs. Directions that they use are protected.
+
+    Attributes:
+        learner: The learner.
+        task: The name of the task.
+        examples: Training data of the task.
+    """
+
+    def __init__(self, learner: ProjectionLearner, task: str, examples: Any) -> None:
+        self.learner, self.task, self.examples = learner, task, examples
+        self._context = ExitStack()
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        """Open the task, before the module configures its optimizers.
+
+        Args:
+            trainer: The trainer.
+            pl_module: The module.
+            stage: What the trainer is about to do.
+
+        Raises:
+            ValueError: If the module is not the learner's network, or checkpoints would be written.
+        """
+        if stage != "fit":
+            return
+        if self.learner.network is not pl_module:
+            raise ValueError(
+                "the module is not the learner's network: start the learner with the module that is trained"
+            )
+        if trainer.checkpoint_callbacks:
+            raise ValueError(
+                "weights are parametrized while a task is learned, so checkpoints of them would be of no use: say "
+                "Trainer(enable_checkpointing=False), and learner.save(file) after fit()"
+            )
+        self._context.enter_context(self.learner.task(self.task, self.examples))
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """Close the task: from now on it is protected.
+
+        Args:
+            trainer: The trainer.
+            pl_module: The module.
+        """
+        self._context.close()
+
+    def on_exception(self, trainer: Trainer, pl_module: LightningModule, exception: BaseException) -> None:
+        """Undo an interrupted task.
+
+        Args:
+            trainer: The trainer.
+            pl_module: The module.
+            exception: What interrupted it.
+        """
+        try:
+            self._context.__exit__(type(exception), exception, None)
+        except BaseException as error:  # the context raises it again, and so will Lightning
+            if error is not exception:
+                raise
+
+
+def measure(module: LightningModule, batches: Iterable[Any], metric: str) -> float:
+    """Return what a module's `validation_step` logs under a name, over all batches.
+
+    Args:
+        module: The module. It is evaluated, and left as it was.
+        batches: The batches, such as a DataLoader.
+        metric: The name.
+
+    Returns:
+        The mean over batches, weighted by their sizes; or what a metric of torchmetrics computes.
+
+    Raises:
+        ValueError: If nothing is logged under that name.
+    """
+    logged = _Logged()
+    modes = [(part, part.training) for part in module.modules()]
+    with torch.no_grad(), _replaced(module, "log", logged.log), _replaced(module, "log_dict", logged.log_dict):
+        try:
+            module.eval()
+            module.on_validation_epoch_start()
+            for index, batch in enumerate(batches):
+                on_device = module.transfer_batch_to_device(batch, module.device, 0)
+                logged.size = _batch_size(on_device)
+                module.validation_step(on_device, index)
+            module.on_validation_epoch_end()
+        finally:
+            for part, training in modes:
+                part.training = training
+    return logged.result(metric)
+
+
+class _Logged:
+    """What a module logs, in place of Lightning's own collection."""
+
+    def __init__(self) -> None:
+        self.size = 1
+        self._sums: dict[str, tuple[float, float]] = {}
+        self._metrics: dict[str, Any] = {}
+
+    def log(self, name: str, value: Any, *args: Any, batch_size: int | None = None, **kwargs: Any) -> None:
+        if callable(getattr(value, "compute", None)):
+            self._metrics[name] = value
+            return
+        weight, (total, weights) = batch_size or self.size, self._sums.get(name, (0.0, 0.0))
+        self._sums[name] = total + weight * float(value), weights + weight
+
+    def log_dict(self, dictionary: Mapping[str, Any], *args: Any, **kwargs: Any) -> None:
+        for name, value in dictionary.items():
+            self.log(name, value, *args, **kwargs)
+
+    def result(self, name: str) -> float:
+        if name in self._metrics:
+            value = float(self._metrics[name].compute())
+            self._metrics[name].reset()
+            return value
+        if name not in self._sums:
+            known = ", ".join([*self._sums, *self._metrics]) or "nothing; are there any batches?"
+            raise ValueError(
+                f"metric={name!r}: the validation_step logs no such value; it logs {known}; add "
+                f"self.log({name!r}, value) to it"
+            )
+        total, weights = self._sums[name]
+        return total / weights
+
+
+@contextmanager
+def _replaced(module: LightningModule, name: str, function: Any) -> Iterator[None]:
+    """Replace a method of one module for a while."""
+    vars(module)[name] = function
+    try:
+        yield
+    finally:
+        del vars(module)[name]
+
+
+def _batch_size(batch: Any) -> int:
+    """Return the size of the first tensor in a batch, as Lightning takes it."""
+    if isinstance(batch, torch.Tensor):
+        return len(batch) if batch.ndim else 1
+    parts = batch.values() if isinstance(batch, Mapping) else batch if isinstance(batch, tuple | list) else ()
+    return next((size for size in map(_batch_size, parts)), 1)

@@ -1,0 +1,161 @@
+"""Lightning: matrices of sequences of fit calls, and protection in them."""
+
+import lightning.pytorch as pl
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+from torchmetrics import MeanMetric
+
+from ebbing import read_matrix
+from ebbing.integrations.lightning import ForgettingCallback, ProtectionCallback, measure
+from ebbing.learn import Gpm
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:You defined a `validation_step`"),
+    pytest.mark.filterwarnings("ignore:`isinstance"),  # Lightning's own use of PyTorch
+    pytest.mark.filterwarnings("ignore:The 'train_dataloader' does not have many workers"),
+    pytest.mark.filterwarnings("ignore:The number of training batches"),
+]
+
+
+def make_task(k, n):
+    """Inputs in five coordinates of each task and a common one, which means the contrary in the next task."""
+    x, label = torch.zeros(n, 30), torch.randint(2, (n,))
+    x[:, 5 * k : 5 * k + 5] = torch.randn(n, 5)
+    x[:, 5 * k] += 2 * label - 1
+    x[:, 29] = 2 * (2 * label - 1) * (-1) ** k
+    return x, label
+
+
+class Module(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(30, 40), nn.Linear(40, 2)
+        self.mean = MeanMetric()
+
+    def forward(self, x):
+        return self.head(self.body(x).relu())
+
+    def training_step(self, batch, index):
+        return nn.functional.cross_entropy(self(batch[0]), batch[1])
+
+    def validation_step(self, batch, index):
+        right = (self(batch[0]).argmax(1) == batch[1]).float()
+        self.log("val_acc", right.mean())
+        self.mean.update(right)
+        self.log_dict({"mean_acc": self.mean, "size": float(len(right))})
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters(), 0.02)
+
+
+def make_trainer(*callbacks):
+    quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+    return pl.Trainer(max_epochs=3, callbacks=[*callbacks], accelerator="cpu", enable_checkpointing=False, **quiet)
+
+
+@pytest.fixture
+def tasks():
+    torch.manual_seed(0)
+    train = [make_task(k, 200) for k in range(2)]
+    test = {f"task {k}": DataLoader(TensorDataset(*make_task(k, 90)), batch_size=40) for k in range(2)}
+    return train, test
+
+
+def learn(tasks, forgetting=None, learner=None, module=None):
+    torch.manual_seed(1)
+    module = module or Module()
+    for k, data in enumerate(tasks[0]):
+        callbacks = [] if forgetting is None else [forgetting]
+        callbacks += [] if learner is None else [ProtectionCallback(learner, f"task {k}", data)]
+        make_trainer(*callbacks).fit(module, DataLoader(TensorDataset(*data), batch_size=20, shuffle=True))
+    return module
+
+
+def accuracy(module, loader):
+    x, y = loader.dataset.tensors
+    with torch.no_grad():
+        return float((module(x).argmax(1) == y).float().mean())
+
+
+def test_measure_agrees_with_lightning(tasks):
+    module, loader = Module(), tasks[1]["task 0"]
+    module.train()
+    ours = {name: measure(module, loader, name) for name in ("val_acc", "mean_acc", "size")}
+    assert module.training
+    (theirs,) = make_trainer().validate(module, loader, verbose=False)
+    assert ours["val_acc"] == pytest.approx(accuracy(module, loader), abs=1e-7)
+    assert ours == pytest.approx(theirs, rel=1e-6)
+
+
+def test_matrix_of_a_sequence(tasks, tmp_path):
+    forgetting = ForgettingCallback(tasks[1], tmp_path / "forgetting.json", metric="val_acc")
+    module = learn(tasks, forgetting)
+    matrix = forgetting.matrix
+    assert matrix.learned == 2
+    assert matrix.values[-1] == pytest.approx([accuracy(module, loader) for loader in tasks[1].values()], abs=1e-7)
+    assert matrix.forgetting > 0.1
+    np.testing.assert_array_equal(read_matrix(tmp_path / "forgetting.json"), matrix.values)
+    with pytest.raises(ValueError, match="all 2 tasks are learned already"):
+        learn(tasks, forgetting)
+
+
+def test_measuring_does_not_change_training(tasks):
+    measured = learn(tasks, ForgettingCallback(tasks[1], metric="val_acc"))
+    plain = learn(tasks)
+    for ours, theirs in zip(measured.parameters(), plain.parameters(), strict=True):
+        assert torch.equal(ours, theirs)
+
+
+@pytest.mark.parametrize("callbacks_in_order", [True, False])
+def test_protection(tasks, callbacks_in_order):
+    torch.manual_seed(1)
+    module = Module()
+    learner = Gpm(per_task=("head",), num_examples=100).start(module)
+    forgetting = ForgettingCallback(tasks[1], metric="val_acc", learner=learner)
+    for k, data in enumerate(tasks[0]):
+        callbacks = [forgetting, ProtectionCallback(learner, f"task {k}", data)]
+        trainer = make_trainer(*callbacks if callbacks_in_order else callbacks[::-1])
+        trainer.fit(module, DataLoader(TensorDataset(*data), batch_size=20, shuffle=True))
+    assert learner.tasks == ["task 0", "task 1"]
+    assert abs(forgetting.matrix.forgetting) < 0.02
+    assert forgetting.matrix.final > 0.9
+    for name, loader in tasks[1].items():
+        expected = learner.accuracy(name, loader.dataset.tensors)
+        assert forgetting.matrix.values[-1, list(tasks[1]).index(name)] == pytest.approx(expected, abs=1e-7)
+
+
+def test_interrupted_protection_is_undone(tasks):
+    module = Module()
+    learner = Gpm(per_task=("head",), num_examples=100).start(module)
+    before = [value.clone() for value in module.parameters()]
+
+    class Interruption(pl.Callback):
+        def on_train_batch_end(self, *args):
+            raise RuntimeError("stop")
+
+    data = tasks[0][0]
+    trainer = make_trainer(Interruption(), ProtectionCallback(learner, "first", data))
+    with pytest.raises(RuntimeError, match="stop"):
+        trainer.fit(module, DataLoader(TensorDataset(*data), batch_size=20))
+    assert learner.tasks == []
+    for old, new in zip(before, module.parameters(), strict=True):
+        assert torch.equal(old, new)
+
+
+def test_mistakes_are_told_before_training(tasks):
+    module, data = Module(), tasks[0][0]
+    loader = DataLoader(TensorDataset(*data), batch_size=20)
+    with pytest.raises(ValueError, match="eval_dataloaders is a list"):
+        ForgettingCallback([loader])  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="metric='val_loss': the validation_step logs no such value; it logs val_acc"):
+        make_trainer(ForgettingCallback(tasks[1], metric="val_loss")).fit(module, loader)
+    with pytest.raises(ValueError, match="the module is not the learner's network"):
+        make_trainer(ProtectionCallback(Gpm().start(nn.Linear(2, 2)), "first", data)).fit(module, loader)
+    learner = Gpm(per_task=("head",)).start(module)
+    saving = pl.Trainer(max_epochs=1, logger=False, callbacks=[ProtectionCallback(learner, "first", data)])
+    with pytest.raises(ValueError, match="enable_checkpointing=False"):
+        saving.fit(module, loader)
+    assert learner.tasks == []
