@@ -1,7 +1,7 @@
 """Datasets: fetched from public sources, cached, and verified whenever they are used.
 
-`ebbing.data.mnist()`, `fashion_mnist()` and `cifar100()` return the data; `status`, `fetch` and `remove` manage the cache,
-which is in `cache_folder()`.
+`ebbing.data.mnist()`, `fashion_mnist()` and `cifar100()` return the data; `status`, `fetch` and `remove` manage the
+cache, which is in `cache_folder()`.
 """
 
 from __future__ import annotations

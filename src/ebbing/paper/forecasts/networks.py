@@ -108,6 +108,14 @@ class Residual(nn.Module):
         self.shortcut = nn.Identity() if same else nn.Conv2d(inputs, outputs, 1, stride=stride, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Return the activations after the block.
+
+        Args:
+            x: Activations before it, (n, inputs, height, width).
+
+        Returns:
+            Activations (n, outputs, height / stride, width / stride).
+        """
         inner = functional.relu(self.norm1(self.conv1(x)))
         return functional.relu(self.norm2(self.conv2(inner)) + self.shortcut(x))
 
@@ -177,7 +185,7 @@ def _pretrain(epochs: int, images: int) -> dict[str, Tensor]:
     for _ in range(epochs):
         for batch in torch.randperm(len(kept), generator=generator).split(50):
             x = inputs[batch]
-            flipped = torch.rand(len(x), 1, 1, 1, generator=generator) < 0.5  # noqa: PLR2004 (every second one)
+            flipped = torch.rand(len(x), 1, 1, 1, generator=generator) < 0.5
             loss = functional.cross_entropy(network(torch.where(flipped, x.flip(3), x)), classes[batch])
             optimizer.zero_grad()
             loss.backward()

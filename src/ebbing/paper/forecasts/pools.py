@@ -130,7 +130,7 @@ def _texts() -> Pool:
                 "set EBBING_FORTUNES to a folder with its files"
             ) from None
         found = [" ".join(text.split()) for text in content.split("\n%\n")]
-        found = [text for text in found if len(text) > 40]  # noqa: PLR2004 (a few words)
+        found = [text for text in found if len(text) > 40]
         texts += found
         classes += [k] * len(found)
     digest = hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]

@@ -170,11 +170,13 @@ FAMILIES = (
     _Family("wine", lambda k: SubsetTasks("wine", 60, 50), Perceptron(13), _SMALL_TABLES, 2, 3, 3, most=2),
     _Family(
         *("texts", _texts, SentenceClassifier(), Sgd(learning_rate=0.1, epochs=3, batch_size=16), 2, 2, len(TOPICS)),
+        T=3,  # 22 million parameters: fewer orders
         most=4,
     ),
     _Family(
         *("texts, LoRA", _texts, SentenceClassifier(lora_rank=8), Sgd(learning_rate=0.2, epochs=3, batch_size=16)),
         *(2, 2, len(TOPICS)),
+        T=3,
         most=4,
     ),
 )

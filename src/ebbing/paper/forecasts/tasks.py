@@ -1,6 +1,6 @@
 """Tasks of the study of forecasts: subsets of classes, parts of a table, and steps that replay old data.
 
-The data of a set is fixed: seeds differ in the initial network and in batches, as the runs of a user do who has one data
+The data of a set is fixed: seeds differ in the initial network and in batches, as the runs of a user who has one data
 set. Names have no spaces, as records join them by spaces.
 """
 
