@@ -81,6 +81,11 @@ DESCRIPTIONS: dict[str, Description] = {
         "Accuracy against memory per task",
         "Up and left is better; the line joins the methods that none beats in both.",
     ),
+    "forecast": Description(
+        "Forecasts against training",
+        "Each dot is an order of a task set; the diamond is the one that the forecast advises. Beside the name of a set: "
+        "the rank correlation. Lines span the seeds.",
+    ),
 }
 
 

@@ -28,6 +28,9 @@ ALL_ORDERS_UP_TO = 5
 SAMPLED = 30
 """Random orders of more tasks."""
 
+QUICK = ("wine / 1", "wine / 2")
+"""The sets that are trained in a minute."""
+
 REPLAYED = (10, 40, 100)
 """Examples of each old task that replay curves replay, of 200."""
 
