@@ -7,6 +7,7 @@ on which this was chosen, pairs alone and pairs with all of it were each worse o
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,22 @@ class Pairs:
     single: Array
     old: Array
     new: Array
+
+    @classmethod
+    def of(cls, matrices: Mapping[tuple[int, int], Array], T: int) -> Pairs:
+        """Return the errors of all pairs.
+
+        Args:
+            matrices: An error matrix for each pair (i, j), of a sequence that begins with i, then j.
+            T: The number of tasks.
+
+        Returns:
+            The errors.
+        """
+        single, old, new = np.zeros(T), np.zeros((T, T)), np.zeros((T, T))
+        for (i, j), matrix in matrices.items():
+            single[i], old[i, j], new[i, j] = matrix[1, 0], matrix[2, 0], matrix[2, 1]
+        return cls(single, old, new)
 
     def evaluate(self, orders: np.ndarray) -> tuple[Array, Array]:
         """Return what pairs alone tell about orders.

@@ -83,8 +83,8 @@ DESCRIPTIONS: dict[str, Description] = {
     ),
     "forecast": Description(
         "Forecasts against training",
-        "Each dot is an order of a task set; the diamond is the one that the forecast advises. Beside the name of a set: "
-        "the rank correlation. Lines span the seeds.",
+        "Each dot is an order of a task set; the diamond is the one that the forecast advises. Beside the name of a "
+        "set: the rank correlation. Lines span the seeds.",
     ),
 }
 

@@ -73,7 +73,7 @@ class Scores:
             The scores.
 
         Example:
-            >>> Scores.of(np.array([1.0, 2.0, 3.0]), np.array([0.2, 0.1, 0.3]))
+            >>> Scores.of(np.array([1.0, 2.0, 3.0]), np.array([2.0, 1.0, 3.0]))
             Scores(rank_correlation=0.5, orders_better=0.3333333333333333, regret=1.0)
         """
         better, regret = cls._of_choice(int(predicted.argmin()), measured)
@@ -271,12 +271,10 @@ class MeasuredSet:
         Returns:
             The errors.
         """
-        T = len(self.task_set.names)
-        single, old, new = np.zeros(T), np.zeros((T, T)), np.zeros((T, T))
-        for order, (i, j) in zip(self.task_set.orders, self.places[:, :2], strict=True):
-            matrix = np.asarray(matrices[order] if seed is None else matrices[order][seed])
-            single[i], old[i, j], new[i, j] = matrix[1, 0], matrix[2, 0], matrix[2, 1]
-        return Pairs(single, old, new)
+        found = {}
+        for order, pair in zip(self.task_set.orders, self.places[:, :2].tolist(), strict=True):
+            found[tuple(pair)] = np.asarray(matrices[order] if seed is None else matrices[order][seed])
+        return Pairs.of(found, len(self.task_set.names))
 
     def calibrated(self, measured: Pairs) -> Array:
         """Return forgetting as predicted by the forecast with measured pairs.
