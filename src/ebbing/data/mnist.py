@@ -78,7 +78,7 @@ def read_idx(content: bytes) -> Bytes:
     return entries.reshape(shape)
 
 
-def idx_file(name: str, shape: tuple[int, ...], md5: str, gzip_md5: str) -> GzipFileSpec:
+def idx_file(name: str, shape: tuple[int, ...], md5: str, gzip_md5: str, other_gzip_md5: str = "") -> GzipFileSpec:
     """Return the specification of an idx file of unsigned bytes.
 
     Args:
@@ -86,6 +86,7 @@ def idx_file(name: str, shape: tuple[int, ...], md5: str, gzip_md5: str) -> Gzip
         shape: The shape of the array.
         md5: The MD5 checksum of the file.
         gzip_md5: The MD5 checksum of the official .gz.
+        other_gzip_md5: The MD5 checksum of the .gz of a distribution, if there is one.
 
     Returns:
         The specification.
@@ -95,7 +96,7 @@ def idx_file(name: str, shape: tuple[int, ...], md5: str, gzip_md5: str) -> Gzip
         18
     """
     start = struct.pack(f">HBB{len(shape)}I", 0, 8, len(shape), *shape)
-    return GzipFileSpec(name, len(start) + math.prod(shape), start, md5, gzip_md5)
+    return GzipFileSpec(name, len(start) + math.prod(shape), start, md5, gzip_md5, other_gzip_md5)
 
 
 MNIST = DatasetFiles(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ebbing.forecasting._forecast import Forecast
 from ebbing.forecasting._sources import forecast, forecast_memory
+from ebbing.forecasting.calibration import CalibratedForecast, calibrate
 from ebbing.forecasting.examples import Examples
 from ebbing.forecasting.kernels import linear_kernel, random_feature_kernel
 from ebbing.forecasting.plan import ForecastPlan
@@ -19,11 +20,13 @@ if TYPE_CHECKING:
     from ebbing.forecasting.reference_kernel import tangent_kernel_reference
 
 __all__ = [
+    "CalibratedForecast",
     "Examples",
     "Forecast",
     "ForecastPlan",
     "ReplayForecast",
     "TaskVectors",
+    "calibrate",
     "forecast",
     "forecast_memory",
     "kernel_cost",

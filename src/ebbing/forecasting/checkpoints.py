@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-_ELEMENTS = 2**22
-"""Numbers of a tensor that are read at once."""
+_BUFFER = 2**19
+"""Numbers of all updates together that are compared at once: they stay in the processor's cache."""
 
 _SUMMED = 2**12
 """Products that are summed in single precision; sums of millions of them would be wrong by up to one percent."""
@@ -173,20 +173,28 @@ def _full_gram(files: dict[str, Any], keys: dict[str, set[str]], base: Any) -> t
         for name, file in files.items():
             if (other := tuple(file.get_slice(key).get_shape())) != shape:
                 raise ValueError(f"task {name!r}: {key!r} has shape {other}, in the base {shape}; give the same model")
-        if not math.prod(shape):
+        start = base.get_tensor(key)  # mapped: nothing is read before it is used
+        if not start.numel() or not start.is_floating_point():
             continue
-        parameters += math.prod(shape)
-        for rows in _row_blocks(shape):
-            start = _part(base, key, rows)
-            if not start.is_floating_point():
-                parameters -= math.prod(shape)
-                break
-            updates = torch.empty(T, start.numel())
-            for k, file in enumerate(files.values()):
-                torch.sub(_part(file, key, rows).float(), start.float(), out=updates[k].view(start.shape))
-            for part in updates.split(_SUMMED, dim=1):
-                gram += (part @ part.T).double().numpy()
+        parameters += start.numel()
+        gram += _products(start, [file.get_tensor(key) for file in files.values()])
     return (gram + gram.T) / 2, parameters
+
+
+def _products(start: Tensor, ends: list[Tensor]) -> Array:
+    """Return inner products of the differences of tensors from a first one (T, T), block by block."""
+    T = len(ends)
+    precise = torch.float64 if start.dtype == torch.float64 else torch.float32
+    block = _SUMMED * max(1, _BUFFER // (T * _SUMMED))
+    buffer, total = torch.empty(T, block, dtype=precise), torch.zeros(T, T, dtype=torch.float64)
+    for first, *others in zip(*(tensor.reshape(-1).split(block) for tensor in (start, *ends)), strict=True):
+        before = first.to(precise)
+        for k, other in enumerate(others):
+            torch.sub(other.to(precise), before, out=buffer[k, : len(first)])
+        buffer[:, len(first) :] = 0.0  # the last block may be shorter
+        parts = buffer.view(T, -1, _SUMMED).transpose(0, 1)  # (parts, T, summed)
+        total += (parts @ parts.mT).sum(0, dtype=torch.float64)
+    return total.numpy()
 
 
 def _low_rank_gram(files: dict[str, Any], keys: dict[str, set[str]]) -> tuple[Array, int]:
@@ -222,18 +230,6 @@ def _open(stack: ExitStack, what: str, path: str | os.PathLike[str]) -> Any:
         return stack.enter_context(safe_open(os.fspath(path), framework="pt"))
     except (OSError, SafetensorError) as error:
         raise ValueError(f"{what}: {os.fspath(path)!r} cannot be read as safetensors ({error})") from None
-
-
-def _row_blocks(shape: tuple[int, ...]) -> list[slice | None]:
-    """Return blocks of rows of at most a few million numbers; None for a tensor without rows."""
-    if not shape:
-        return [None]
-    rows = max(1, _ELEMENTS // max(1, math.prod(shape[1:])))
-    return [slice(start, start + rows) for start in range(0, shape[0], rows)]
-
-
-def _part(file: Any, key: str, rows: slice | None) -> Tensor:
-    return file.get_tensor(key) if rows is None else file.get_slice(key)[rows]
 
 
 def _scale(path: Path) -> float:

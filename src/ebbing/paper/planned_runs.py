@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ebbing.learn import Experiment
 from ebbing.paper import ablations, fig2, frontier, sensitivity, table1
+from ebbing.paper.forecasts.task_sets import task_sets
 from ebbing.paper.method_comparison import Study
 
 
@@ -35,7 +36,7 @@ def planned_runs(target: str, seeds: int | None = None) -> list[PlannedRuns]:
     """Return the runs that a target plans at paper scale.
 
     Args:
-        target: One of "fig2", "sensitivity", "table1", "ablations" and "frontier".
+        target: One of "fig2", "sensitivity", "table1", "ablations", "frontier" and "forecast".
         seeds: The number of seeds; None for the numbers that the study plans.
 
     Returns:
@@ -82,10 +83,20 @@ def _study(study: Study) -> Callable[[int | None], list[PlannedRuns]]:
     return plan
 
 
+def _forecast(seeds: int | None) -> list[PlannedRuns]:
+    return [
+        PlannedRuns(
+            "forecast", one.name, one.experiment, one.sequences, tuple(range(seeds or len(one.seeds))), is_stream=False
+        )
+        for one in task_sets()
+    ]
+
+
 _PLANS: dict[str, Callable[[int | None], list[PlannedRuns]]] = {
     "fig2": _fig2,
     "sensitivity": _sensitivity,
     "table1": _study(table1.TABLE1),
     "ablations": _study(ablations.ABLATIONS),
     "frontier": _study(frontier.FRONTIER),
+    "forecast": _forecast,
 }

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ebbing.paper import fig2, sensitivity
+from ebbing.paper.forecasts.report import Study as ForecastStudy
 from ebbing.paper.method_comparison import Result as ComparisonResult
 from ebbing.paper.method_comparison import Study
 from ebbing.paper.records import Record, RecordError
@@ -71,6 +72,18 @@ def comparison_result(study: Study, records: Sequence[Record]) -> ComparisonResu
         found = sorted((record for record in records if record.name == label), key=lambda record: record.seed)
         runs[protocol.name, name] = [_stream_run(record, protocol.stream.names) for record in found]
     return ComparisonResult(study, runs, _provenance(list(records)))
+
+
+def forecast_study(records: Sequence[Record]) -> ForecastStudy:
+    """Return the study of forecasts from its records.
+
+    Args:
+        records: Records of runs and of forecasts.
+
+    Returns:
+        The task sets of which a run is recorded.
+    """
+    return ForecastStudy.read(records, _provenance(list(records)))
 
 
 def _stream_run(record: Record, tasks: Sequence[str]) -> StreamRun:

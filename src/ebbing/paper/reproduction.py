@@ -38,7 +38,8 @@ class Options:
     Attributes:
         scale: "paper" trains as the paper does, for hours, and adds a record of every finished run to the folder;
             "quick" takes minutes: Figure 2 with two seeds and 30 epochs of small batches, Table 1 and the ablations
-            with two seeds of four small tasks. The sensitivity study has one scale, the paper's.
+            with two seeds of four small tasks, the study of forecasts on two small tables. The sensitivity study has
+            one scale, the paper's.
         seeds: The number of seeds; None for the default of the scale.
         workers: The number of processes on this machine.
         cluster: The address of a Dask scheduler to train on instead.
@@ -164,6 +165,25 @@ def _frontier(folder: Path, progress: Progress, options: Options) -> list[Verdic
     return _compare_methods(study, folder, progress, options, report)
 
 
+def _forecast(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
+    from ebbing.paper import recorded_results
+    from ebbing.paper.forecasts.predictions import record_forecasts
+    from ebbing.paper.forecasts.task_sets import QUICK, task_sets
+    from ebbing.plot.forecast_study import save_forecast_study
+
+    def finish(only: Sequence[str] | None) -> list[Record]:
+        found = _records("forecast", folder, lambda share: progress(0.9 * share), options, only)
+        if not options.from_records:
+            record_forecasts(task_sets(), folder, progress=lambda share: progress(0.9 + 0.1 * share))
+            found = read_records(folder, "forecast")
+        return found
+
+    study = recorded_results.forecast_study(finish(None if options.at_paper_scale else QUICK))
+    study.save(folder)
+    save_forecast_study(study, folder)
+    return study.verdicts()
+
+
 def _report_methods(result: ComparisonResult, folder: Path) -> list[Verdict]:
     from ebbing.paper import method_report
     from ebbing.plot.method_comparison import save_method_comparison
@@ -191,13 +211,16 @@ def _compare_methods(
     return report(result, folder)
 
 
-def _records(target: str, folder: Path, progress: Progress, options: Options) -> list[Record]:
-    """Return all records of a target, after the runs that are missing, unless nothing is to be trained."""
+def _records(
+    target: str, folder: Path, progress: Progress, options: Options, only: Sequence[str] | None = None
+) -> list[Record]:
+    """Return all records of a target, after the runs (or only some) that are missing, unless nothing is trained."""
     if not options.from_records:
         from ebbing.paper.planned_runs import planned_runs
         from ebbing.paper.recording import record_runs
 
-        record_runs(planned_runs(target, options.seeds), folder, resources=options.resources, progress=progress)
+        planned = [runs for runs in planned_runs(target, options.seeds) if only is None or runs.name in only]
+        record_runs(planned, folder, resources=options.resources, progress=progress)
     if not (records := read_records(folder, target)):
         raise RecordError(
             f"{folder}: no run of {target} is recorded there; name the folder of records by --out, or train: "
@@ -236,16 +259,17 @@ TARGETS: dict[str, Callable[[Path, Progress, Options], list[Verdict]]] = {
     "sensitivity": _sensitivity,
     "ablations": _ablations,
     "frontier": _frontier,
+    "forecast": _forecast,
 }
 """The function behind each target: it writes files into a folder, reports progress and returns verdicts."""
 
 NETWORKS = {"fig2", "table1", "ablations", "frontier"}
 """The targets that train networks, on a small scale unless `Options.scale` is "paper"."""
 
-RECORDED = ("fig2", "table1", "sensitivity", "ablations", "frontier")
+RECORDED = ("fig2", "table1", "sensitivity", "ablations", "frontier", "forecast")
 """The targets that can be made from records."""
 
-ON_REQUEST = ("sensitivity", "ablations", "frontier")
+ON_REQUEST = ("sensitivity", "ablations", "frontier", "forecast")
 """The targets that run only when named: they take long, and the paper does not have them."""
 
 

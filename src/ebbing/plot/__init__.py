@@ -13,6 +13,7 @@ module                                      what it draws
 `replay`                                    forgetting against how much is replayed, and plans of replay
 `forecasts`                                 similarity of tasks, predicted orders and replay curves
 `fig1`, `fig2`                              Figures 1 and 2 of the paper (`ebbing.paper.fig1`, `ebbing.paper.fig2`)
+`forecast_study`                            predicted against measured forgetting (`ebbing reproduce forecast`)
 `frontier`                                  accuracy against memory (`ebbing.paper.frontier`)
 `method_comparison`                         Table 1 and the ablations (`ebbing.paper.method_comparison`)
 `rule_comparison`                           losses of ordering rules (`ebbing.paper.rule_comparison`)
@@ -31,6 +32,7 @@ _HOME = {
     "plot_fig2": "fig2",
     "plot_forecast": "forecasts",
     "plot_forecast_orders": "forecasts",
+    "plot_forecast_study": "forecast_study",
     "plot_forgotten": "metrics",
     "plot_frontier": "frontier",
     "plot_method_comparison": "method_comparison",

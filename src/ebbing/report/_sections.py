@@ -96,6 +96,11 @@ DESCRIPTIONS: dict[str, Description] = {
         "Up and left is better: a method that has another one above it and to its left is not worth its memory.",
         methods_figure,
     ),
+    "forecast": Description(
+        "Forecasts against training",
+        "Each dot is an order of a task set; the diamond is the one that the forecast advises. Beside the name of a "
+        "set: the rank correlation. Lines span the seeds.",
+    ),
 }
 
 

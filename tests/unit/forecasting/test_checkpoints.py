@@ -34,8 +34,9 @@ def flat(seed):
 def test_full_checkpoints(files, monkeypatch):
     base = files.pop("base")
     updates = np.array([flat(k) - flat(0) for k in (1, 2, 3)])
-    for elements in (2**22, 10):  # in one block and in blocks of two rows
-        monkeypatch.setattr("ebbing.forecasting.checkpoints._ELEMENTS", elements)
+    for summed in (2**12, 4):  # in one block and in many, the last of them shorter
+        monkeypatch.setattr("ebbing.forecasting.checkpoints._SUMMED", summed)
+        monkeypatch.setattr("ebbing.forecasting.checkpoints._BUFFER", 6 * summed)
         found = read_task_vectors(files, base)
         assert np.allclose(found.gram, updates @ updates.T, rtol=1e-5)
         assert found.parameters == 43  # whole numbers do not count
@@ -128,3 +129,14 @@ def test_bad_adapters(tmp_path):
         read_task_vectors({"cats": paths["cats"]})
     with pytest.raises(ValueError, match=r"adapt different layers|has .lora_A"):
         read_task_vectors(paths)
+
+
+@pytest.mark.parametrize(("dtype", "digits"), [(torch.bfloat16, 6), (torch.float16, 6), (torch.float64, 12)])
+def test_differences_are_those_of_the_stored_numbers(tmp_path, dtype, digits):
+    random = torch.Generator().manual_seed(0)
+    stored = {name: torch.randn(50, 30, generator=random, dtype=torch.float64).to(dtype) for name in ("base", "a", "b")}
+    for name, values in stored.items():
+        save_file({"w": values}, tmp_path / name)
+    updates = np.array([(stored[name].double() - stored["base"].double()).numpy().ravel() for name in ("a", "b")])
+    found = read_task_vectors({name: tmp_path / name for name in ("a", "b")}, base=tmp_path / "base")
+    np.testing.assert_allclose(found.gram, updates @ updates.T, rtol=10.0**-digits)

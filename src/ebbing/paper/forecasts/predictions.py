@@ -1,0 +1,159 @@
+"""What forecasts say about the task sets of the study, recorded beside the runs that they predict.
+
+A prediction is computed from the data and the network alone, in seconds, but needs both: with its record the study is
+made again without them.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ebbing.forecasting import Forecast, forecast
+from ebbing.learn import Occurrence
+from ebbing.paper._output import origin
+from ebbing.paper.forecasts.task_sets import TaskSet
+from ebbing.paper.records import Record, add_records, check_settings, read_records
+
+TARGET = "forecast"
+
+_DIGITS = 6
+"""Digits of predicted errors that are kept."""
+
+_LARGEST = 5
+"""Tasks from which on a forecast has fewer examples of each."""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A way to make a forecast.
+
+    Attributes:
+        name: Its name in tables and records.
+        networks: How many other initial networks give the kernel; 0 for that network which seed 0 trains.
+        alignment: How much the kernel aligns with what was learned.
+    """
+
+    name: str
+    networks: int = 0
+    alignment: float = 0.0
+
+
+OWN = Variant("the network that is trained")
+
+VARIANTS = (
+    OWN,
+    Variant("the same, alignment 1", alignment=1.0),
+    Variant("four other initial networks", networks=4),
+    Variant("the same four, alignment 1", networks=4, alignment=1.0),
+)
+
+
+def read_tasks(one: TaskSet) -> dict[str, Any]:
+    """Return the data of a set as a forecast takes it.
+
+    Args:
+        one: The set.
+
+    Returns:
+        Training and test data by task.
+    """
+    found = {name: one.experiment.tasks.load(Occurrence(name, 0), 0) for name in one.names}
+    return {
+        name: {"train": (data.train_inputs, data.train_labels), "test": (data.test_inputs, data.test_labels)}
+        for name, data in found.items()
+    }
+
+
+def make_forecast(one: TaskSet, variant: Variant) -> Forecast:
+    """Make a forecast of a set.
+
+    Args:
+        one: The set.
+        variant: The way.
+
+    Returns:
+        The forecast, from all training examples and at most 200 test examples of each task.
+    """
+    build = one.experiment.architecture.build
+    networks = [build(100 + k) for k in range(variant.networks)] or [one.experiment.initial_network(0)]
+    size = 200 if len(one.names) <= _LARGEST else 100
+    return forecast(networks, read_tasks(one), train_size=size, test_size=size, alignment=variant.alignment)
+
+
+def predict(one: TaskSet, variant: Variant) -> dict[str, Any]:
+    """Predict everything of a set that is measured.
+
+    Args:
+        one: The set.
+        variant: The way.
+
+    Returns:
+        The error matrix of each order, forgetting and generalization error by the number of replayed examples, and
+        inner products of the updates that would learn each task.
+    """
+    found = make_forecast(one, variant)
+    replay = {}
+    for count in one.replay_sequences:
+        steps = [
+            {name: len(found.model.train[k])} | dict.fromkeys(one.names[:k], count) for k, name in enumerate(one.names)
+        ]
+        replay[str(count)] = [_rounded(found.forgetting(steps)), _rounded(found.generalization(steps))]
+    return {
+        "matrices": {" ".join(order): _rounded(found.errors(order)) for order in one.orders},
+        "replay": replay,
+        "gram": _rounded(found.model.solutions()),
+    }
+
+
+def record_forecasts(sets: Sequence[TaskSet], folder: Path, *, progress: Callable[[float], None] | None = None) -> int:
+    """Make the forecasts that are not recorded yet of sets of which a run is recorded, and record each.
+
+    Args:
+        sets: The sets.
+        folder: The folder of the reproduction.
+        progress: Called with the finished share.
+
+    Returns:
+        How many forecasts were recorded.
+    """
+    records = {record.name: record for record in read_records(folder, TARGET)}
+    planned = [(one, variant) for one in sets if one.name in records for variant in VARIANTS]
+    done = 0
+    for k, (one, variant) in enumerate(planned):
+        settings = json.loads(json.dumps(one.experiment.describe() | {"forecast": asdict(variant)}))
+        there = records.get(forecast_name(one, variant))
+        if there is not None:
+            check_settings(there, settings)
+            continue
+        began = time.monotonic()
+        result = predict(one, variant)
+        made = origin("torch") | {"forecast_seconds": round(time.monotonic() - began, 1)}
+        add_records(folder, [Record(TARGET, forecast_name(one, variant), 0, settings, result, made)])
+        done += 1
+        if progress is not None:
+            progress((k + 1) / len(planned))
+    return done
+
+
+def forecast_name(one: TaskSet, variant: Variant) -> str:
+    """Return the name of the record of a forecast.
+
+    Args:
+        one: The set.
+        variant: The way.
+
+    Returns:
+        The name.
+    """
+    return f"{one.name} / {variant.name}"
+
+
+def _rounded(value: Any) -> Any:
+    return np.round(value, _DIGITS).tolist()
