@@ -1,7 +1,7 @@
 """Datasets: fetched from public sources, cached, and verified whenever they are used.
 
 `ebbing.data.mnist()`, `fashion_mnist()` and `cifar100()` return the data; `status`, `fetch` and `remove` manage the
-cache, which is in `cache_folder()`. `ebbing.data.fortunes()` returns short texts by topic, from a package of the system.
+cache, which is in `cache_folder()`. `fortunes()` returns short texts by topic, from a package of the system.
 """
 
 from __future__ import annotations

@@ -70,8 +70,8 @@ class MeasuredMatrix(Tabular):
 
         Before all tasks are learned, these are the metrics of the learned ones.
         """
-        t = self.learned
-        return metrics.summary(self.values if t == 0 else self.values[: t + 1, :t], kind=self.kind)
+        t = self.learned or len(self.names)
+        return metrics.summary(self.values[: t + 1, :t], kind=self.kind, names=self.names[:t])
 
     @property
     def forgetting(self) -> float:
