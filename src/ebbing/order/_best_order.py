@@ -74,11 +74,28 @@ def best_order(
         if not criterion.forgetting:
             return _by_sorting(criterion)
         check_searchable(problem.T)
-        ready, clock = compile_search(problem.uniform, report), Clock(seconds)
+        ready, clock = compile_search(problem.uniform, report), Clock(seconds - finishing_seconds(problem.T, seconds))
         known = KnownOrders.of(criterion)
         if problem.uniform:
             return _order_equal(known, clock, seed, report if ready else None)
         return _order_unequal(known, clock, seed, report if ready else None)
+
+
+def finishing_seconds(T: int, seconds: float) -> float:
+    """Return how much of the time to keep for the values and equivalents of the order found.
+
+    Args:
+        T: Number of tasks.
+        seconds: The time for all.
+
+    Returns:
+        The time to keep, at most a third.
+
+    Example:
+        >>> finishing_seconds(1000, 0.75), finishing_seconds(1000, 60.0)
+        (0.25, 1.0)
+    """
+    return min(seconds / 3, 1e-6 * T**2)
 
 
 def check_progress(progress: Progress | None) -> Progress | None:

@@ -6,7 +6,7 @@ from math import inf
 
 from ebbing._validate import check_seconds, check_seed
 from ebbing.order import _branch_and_bound, _local_search, _unequal
-from ebbing.order._best_order import compile_search, coolings
+from ebbing.order._best_order import compile_search, coolings, finishing_seconds
 from ebbing.order._bounds import convex_bound
 from ebbing.order._clock import Clock, heed_interrupts, heeding, interrupt_requested
 from ebbing.order._compilation import check_searchable, describe_method
@@ -41,7 +41,8 @@ def worst_order(problem: Problem, objective: Objective = "forgetting", *, second
             order, how = _unequal.generalization_order(recursion)[::-1], "sorted, most similar first"
             return certified(KnownOrders.of(criterion), order, None, recursion.tolerance, how, worst=True)
         check_searchable(problem.T)
-        ready, clock = compile_search(problem.uniform, heeding(None)), Clock(seconds)
+        ready = compile_search(problem.uniform, heeding(None))
+        clock = Clock(seconds - finishing_seconds(problem.T, seconds))
         return (_worst_equal if problem.uniform else _worst_unequal)(KnownOrders.of(criterion), clock, seed, ready)
 
 

@@ -310,8 +310,10 @@ def _rounded(scores: Array) -> Array:
 
 
 def _largest(scores: Array) -> int:
-    """Return the index of the largest score; of equal ones, the first."""
-    return int(_rounded(scores).argmax())
+    """Return the index of the largest score; of those that `_rounded` makes equal, the first."""
+    scale = float(np.abs(scores).max()) or 1.0
+    close = np.flatnonzero(scores >= scores.max() - 2 * 10.0**-_DECIMALS * scale)  # only these can round to the largest
+    return int(close[np.round(scores[close] / scale, _DECIMALS).argmax()])
 
 
 def _one_by_one(problem: Problem, first: Array, score: Callable[[list[int]], Array]) -> Order:

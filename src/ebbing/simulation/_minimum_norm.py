@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from ebbing._validate import Array
+from ebbing.simulation._small_matrices import add_gram, cholesky, multiply_upper, solve_gram
 from ebbing.simulation._steps import Step, offsets
 from ebbing.simulation._triangular import TriangularFactor, qr_factor, sample_factor
 
@@ -125,6 +126,7 @@ class Mixture:
         last = [p - width, max(N - q - 1, 0), 0 if self.over else N - p + q + 1]
         self.freedom = np.concatenate([*(factor.freedom for factor in self.factors), np.array(last, dtype=float)])
         self.beyond = q < N  # whether noise has a part that A cannot fit
+        self.well_conditioned = min(N, p - N) > 2 * (q + 1)  # so squares may be formed, which is faster
 
     def learn(self, w: Array, normals: Array, chi2: Array) -> tuple[Array, Array]:
         """Return the model after the step.
@@ -137,7 +139,46 @@ class Mixture:
         Returns:
             Kept coordinates of the model after (width, runs), and the squared length of the rest (runs,).
         """
+        if self.well_conditioned:
+            return self._learn_runs_last(w, np.ascontiguousarray(normals.T), np.ascontiguousarray(chi2.T))
+        return self._learn_any(w, normals, chi2)
+
+    def _learn_runs_last(self, w: Array, normals: Array, chi2: Array) -> tuple[Array, Array]:
+        """As `_learn_any` for N < p, with the random numbers (numbers, runs)."""
         q, fixed = self.q, self.fixed
+        numbers, squares = (offsets([getattr(f, k) for f in self.factors]) for k in ("normals", "rows"))
+        U, F = (
+            factor.draw_runs_last(normals[a], chi2[b])
+            for factor, a, b in zip(self.factors, numbers, squares, strict=True)
+        )
+        noise, h = np.split(normals[numbers[-1].stop :], [q + 1])
+        not_kept, unfitted, _ = chi2[squares[-1].stop :]
+        for j, rows in enumerate(self.samples.parts):
+            if not self.same_noise:
+                U[rows, q] *= self.sigma[j]
+            if own := min(j, fixed):
+                U[rows, q] += np.add.reduce(U[rows, :own] * self.coefficients[:own, j, None], axis=1)
+        gram = np.zeros((q + 1, q + 1, w.shape[1]))
+        add_gram(gram, U)
+        R = cholesky(gram)
+        if self.same_noise:
+            R[:q, q] += self.sigma[0] * noise[:q]
+            R[q, q] = np.hypot(R[q, q] + self.sigma[0] * noise[q], self.sigma[0] * np.sqrt(unfitted))
+        unit, distance = self._distance(w)
+        R[:q, q] += multiply_upper(R[:q, :q], distance)
+        # As `_overparameterized`: (F'F + diag(R_A R_A', 0)) eta = R_u
+        gram[:] = 0.0
+        add_gram(gram, F)
+        for i in range(q):
+            for j in range(i, q):
+                gram[i, j] += np.add.reduce(R[i, j:q] * R[j, j:q], axis=0)
+        eta = solve_gram(cholesky(gram), R[:, q])
+        change = np.stack([np.add.reduce(R[: i + 1, i] * eta[: i + 1], axis=0) for i in range(q)])
+        outside = multiply_upper(F, eta)
+        return self._moved(w, unit, change, inner(outside, outside), (h, not_kept))
+
+    def _learn_any(self, w: Array, normals: Array, chi2: Array) -> tuple[Array, Array]:
+        q = self.q
         numbers, squares = (offsets([getattr(f, k) for f in self.factors]) for k in ("normals", "rows"))
         U, *drawn = [
             factor.draw(normals[:, a], chi2[:, b]) for factor, a, b in zip(self.factors, numbers, squares, strict=True)
@@ -147,21 +188,17 @@ class Mixture:
         for j, rows in enumerate(self.samples.parts):
             if not self.same_noise:
                 U[:, rows, q] *= self.sigma[j]
-            if own := min(j, fixed):
+            if own := min(j, self.fixed):
                 U[:, rows, q] += U[:, rows, :own] @ self.coefficients[:own, j]
         R = qr_factor(U)  # (runs, q+1, q+1), or one row less
+        R *= np.copysign(1.0, np.diagonal(R, axis1=1, axis2=2))[:, :, None]
         if R.shape[1] == q:
             R = np.concatenate([R, np.zeros((len(R), 1, q + 1))], axis=1)
         if self.same_noise:  # the same in every direction, so it may be drawn in the basis of R
             R[:, :q, q] += self.sigma[0] * noise[:, :q]
             if self.beyond:
                 R[:, q, q] = np.hypot(R[:, q, q] + self.sigma[0] * noise[:, q], self.sigma[0] * np.sqrt(unfitted))
-        distance = np.empty((q, w.shape[1]))  # w*_0 - w in the basis
-        rotated = self.basis.T @ (self.target[:, None] - w)
-        unit = rotated[fixed:]
-        distance[:fixed] = rotated[:fixed]
-        if q > fixed:
-            unit, distance[fixed] = direction(unit)
+        unit, distance = self._distance(w)
         R[:, :q, q:] += R[:, :q, :q] @ distance.T[:, :, None]
         if self.over:
             change, squared = _overparameterized(R, *drawn)
@@ -170,11 +207,26 @@ class Mixture:
         else:
             change, squared = _underparameterized(R, *drawn)
             squared = squared / denominator
-        change = change[:, :, 0].T
-        length = np.sqrt(squared)
-        if q == fixed:
+        return self._moved(w, unit, change[:, :, 0].T, squared, (np.ascontiguousarray(h.T), not_kept))
+
+    def _distance(self, w: Array) -> tuple[Array, Array]:
+        """Return the last vector of the basis (width - fixed, runs), and w*_0 - w in the basis (q, runs)."""
+        distance = np.empty((self.q, w.shape[1]))
+        rotated = self.basis.T @ (self.target[:, None] - w)
+        unit = rotated[self.fixed :]
+        distance[: self.fixed] = rotated[: self.fixed]
+        if self.q > self.fixed:
+            unit, distance[self.fixed] = direction(unit)
+        return unit, distance
+
+    def _moved(
+        self, w: Array, unit: Array, change: Array, squared: Array, others: tuple[Array, Array]
+    ) -> tuple[Array, Array]:
+        """Return the model after a change within V (q, runs) and of some squared length outside (runs,)."""
+        fixed, (h, not_kept) = self.fixed, others
+        if self.q == fixed:
             return w + self.basis @ change, squared
-        rest, beyond = across_unit(change[fixed] * unit, unit, length, np.ascontiguousarray(h.T), not_kept)
+        rest, beyond = across_unit(change[fixed] * unit, unit, np.sqrt(squared), h, not_kept)
         return w + self.basis @ np.concatenate([change[:fixed], rest]), beyond
 
 

@@ -65,6 +65,21 @@ class TriangularFactor:
         factors[:, self._first] = np.sqrt(chi2)
         return factors.reshape(len(chi2), self.rows, self._columns)
 
+    def draw_runs_last(self, normals: Array, chi2: Array) -> Array:
+        """Return the same factors, runs along the last axis.
+
+        Args:
+            normals: Standard normal numbers (normals, runs).
+            chi2: Chi-squared numbers (rows, runs).
+
+        Returns:
+            The factors (rows, columns, runs).
+        """
+        factors = np.zeros((self.rows * self._columns, chi2.shape[1]))
+        factors[self._others] = normals
+        factors[self._first] = np.sqrt(chi2)
+        return factors.reshape(self.rows, self._columns, -1)
+
 
 def sample_factor(samples: Sequence[int], q: int, *, noisy: bool) -> TriangularFactor:
     """Return a factor of all [A_j, z_j / sigma_j], one above the other, A_j (n_j, q) in the basis of `Mixture`.

@@ -5,6 +5,8 @@ import pytest
 
 from ebbing import Averaged, Curriculum, GradientFlow, GradientSteps, MinimumNorm, OnePassSgd, Problem, Ridge
 from ebbing.simulation import exact_law, simulate, simulate_metrics, simulate_textbook
+from ebbing.simulation._minimum_norm import Mixture
+from ebbing.simulation._small_matrices import add_gram, cholesky, multiply_upper, solve_gram
 from ebbing.simulation._span import ground_truths
 from ebbing.simulation._steps import Schedule
 from ebbing.simulation.textbook import learn_step
@@ -185,3 +187,30 @@ def test_bad_input(sampler):
         sampler(PROBLEM, 3, curriculum=REPLAY, learner=OnePassSgd(0.01))
     with pytest.raises(ValueError, match=r"diverges along eigenvalues of X'X above 2 / rate"):
         sampler(PROBLEM, 3, learner=GradientSteps(0.5, 10))
+
+
+@pytest.mark.parametrize("sigma", [0, 0.3, [0.0, 1.0, 0.2, 0.5]], ids=["no noise", "equal", "unequal"])
+@pytest.mark.parametrize("p", [400, 10**6])
+def test_mixtures_with_runs_last_equal_the_plain_version(p, sigma, monkeypatch):
+    """The same random numbers, by Cholesky factors of squares or by LAPACK's QR for each run."""
+    W = np.random.default_rng(2).standard_normal((4, 3))
+    problem = Problem.from_vectors(W, n=40, p=p, sigma=sigma)
+    plan = Curriculum.replay(problem, memory=7)
+    fast = simulate(problem, 50, 1, curriculum=plan).errors
+    monkeypatch.setattr(Mixture, "learn", Mixture._learn_any)
+    plain = simulate(problem, 50, 1, curriculum=plan).errors
+    assert fast == pytest.approx(plain, rel=1e-12)
+
+
+def test_small_matrices_equal_those_of_lapack():
+    rng = np.random.default_rng(0)
+    U, b = rng.standard_normal((20, 4, 3)), rng.standard_normal((4, 3))
+    gram = np.zeros((4, 4, 3))
+    add_gram(gram, U)
+    R = cholesky(gram)
+    for run in range(3):
+        square = U[..., run].T @ U[..., run]
+        assert np.triu(gram[..., run]) == pytest.approx(np.triu(square))
+        assert np.triu(R[..., run]) == pytest.approx(np.linalg.cholesky(square).T)
+        assert solve_gram(R, b)[:, run] == pytest.approx(np.linalg.solve(square, b[:, run]))
+        assert multiply_upper(R, b)[:, run] == pytest.approx(np.triu(R[..., run]) @ b[:, run])
