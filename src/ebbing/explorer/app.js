@@ -2,7 +2,8 @@
 /* The page: controls change the state, the state is computed and drawn, and kept in the address. */
 (() => {
   const $ = (id) => document.getElementById(id);
-  const FRAME = 5; // milliseconds of computing in a frame; drawing comes on top
+  const FRAME = 5; // milliseconds of computing in the frame of a movement, and later; drawing comes on top
+  const LATER = 10;
   const DRAG = "Drag a task, or use its arrow buttons.";
 
   let state = { ...DEFAULTS };
@@ -104,7 +105,8 @@
   function proceed(computation, began = null) {
     if (computation !== current || scheduled || preparing) return;
     const start = began ?? performance.now();
-    if (began === null || !learners.isSlow(computation.problem.learner)) computation.work(FRAME - (performance.now() - start));
+    if (began === null) computation.work(LATER);
+    else if (!learners.isSlow(computation.problem.learner)) computation.work(FRAME - (performance.now() - start));
     view.drawCurves(computation);
     view.drawReplay(computation);
     if (began === null) window.ebbing.frames.push(performance.now() - start);
