@@ -18,6 +18,7 @@ import bench_linear
 import bench_methods
 import bench_networks
 import bench_order
+import bench_pages
 import bench_records
 import bench_steps
 from harness import markdown
@@ -31,6 +32,7 @@ SUITES = {
     "networks": ("Networks", bench_networks),
     "methods": ("Protecting old tasks", bench_methods),
     "records": ("Records of runs", bench_records),
+    "pages": ("Pages", bench_pages),
 }
 RESULTS = Path(__file__).with_name("results.md")
 HEAD = "# Benchmarks\n\nRatios of times in one run, after a check of equal results. `make bench` writes this file.\n"

@@ -30,6 +30,8 @@ PACKAGES = (
     "ebbing.runs",
     "ebbing.data",
     "ebbing.plot",
+    "ebbing.report",
+    "ebbing.explorer",
 )
 """The packages that the reference documents, each by its `__all__`."""
 

@@ -128,8 +128,8 @@ def random_case(rng):
     vectors = rng.standard_normal((T, int(rng.integers(1, 6)))) * rng.uniform(0.1, 3)
     if rng.random() < 0.3:
         vectors[-1] = vectors[0]
-    n = rng.integers(1, 50, T)
-    memory, p = int(rng.integers(0, 20)), int(rng.integers(8, 200))
+    n = rng.integers(1, 40, T)
+    memory, p = int(rng.integers(0, 15)), int(rng.integers(8, 120))
     while any(abs(p - N) <= 3 for t in range(T) for N in (n[t], n[t] + t * memory)):
         p += 1
     learner = random_learner(rng, max(n[t] + t * memory for t in range(T)), p)

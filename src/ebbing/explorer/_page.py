@@ -19,6 +19,7 @@ SCRIPTS = (
     "wishart",
     "learners",
     "engine",
+    "orders",
     "problem",
     "presets",
     "computation",
@@ -26,6 +27,7 @@ SCRIPTS = (
     "recipes",
     "view",
     "address",
+    "clipboard",
     "app",
 )
 """The page's scripts, each after those that it uses."""

@@ -2,7 +2,8 @@
 /* The page: controls change the state, the state is computed and drawn, and kept in the address. */
 (() => {
   const $ = (id) => document.getElementById(id);
-  const FRAME = 7; // milliseconds of computing in a frame; drawing comes on top
+  const FRAME = 5; // milliseconds of computing in the frame of a movement, and later; drawing comes on top
+  const LATER = 10;
   const DRAG = "Drag a task, or use its arrow buttons.";
 
   let state = { ...DEFAULTS };
@@ -39,32 +40,73 @@
     requestAnimationFrame(() => { scheduled = false; render(); });
   }
 
+  /** Draw what the controls say, or as soon as what is being prepared is drawn. */
   function render() {
     const began = performance.now();
+    window.ebbing.frames = [];
+    complainOr(() => {
+      const problem = problems.problemOf(state);
+      state.order = problem.order.every((i, place) => i === place) ? null : problem.order;
+      const sizes = learners.isSlow(problem.learner) ? problems.batchSizes(problem) : [];
+      if (preparing) waiting = true;
+      else prepare({ problem, sizes, state: { ...state } }, began);
+    });
+    showControls();
+    history.replaceState(null, "", address.write(state));
+    window.ebbing.frames.push(performance.now() - began);
+  }
+
+  function complainOr(action) {
     try {
-      current = new Computation(problems.problemOf(state));
-      state.order = current.problem.order.every((i, place) => i === place) ? null : current.problem.order;
-      $("message").textContent = "";
-      $("results").classList.remove("stale");
-      drawOrder(current.problem);
-      view.drawNumbers(current, state);
-      proceed(current, began);
+      action();
     } catch (error) {
       if (!(error instanceof problems.Complaint)) throw error;
       $("message").textContent = error.message;
       $("results").classList.add("stale");
       busy = false;
     }
-    showControls();
-    history.replaceState(null, "", address.write(state));
-    window.ebbing.frames = [performance.now() - began];
+  }
+
+  let preparing = null;
+  let waiting = false;
+  /** Compute the integrals of a job's steps over several frames, and then show it. */
+  function prepare(job, began = null) {
+    const start = began ?? performance.now();
+    preparing = job;
+    while (job.sizes.length && performance.now() - start < FRAME) {
+      try {
+        learners.rates(job.sizes.pop(), job.problem.p, job.problem.learner);
+      } catch (error) {
+        if (!(error instanceof wishart.Unknown)) throw error; // said when the job is shown
+      }
+    }
+    if (job.sizes.length) requestAnimationFrame(() => prepare(job));
+    else {
+      preparing = null;
+      complainOr(() => show(job, start));
+      if (waiting) {
+        waiting = false;
+        update();
+      }
+    }
+    if (began === null) window.ebbing.frames.push(performance.now() - start);
+  }
+
+  function show(job, began) {
+    current = new Computation(job.problem);
+    $("message").textContent = "";
+    $("results").classList.remove("stale");
+    drawOrder(current.problem);
+    view.drawNumbers(current, job.state);
+    proceed(current, began);
   }
 
   /** Make the curves finer, frame by frame, unless the controls have moved on. */
   function proceed(computation, began = null) {
-    if (computation !== current || scheduled) return;
+    if (computation !== current || scheduled || preparing) return;
     const start = began ?? performance.now();
-    computation.work(FRAME - (performance.now() - start));
+    if (began === null) computation.work(LATER);
+    else if (!learners.isSlow(computation.problem.learner)) computation.work(FRAME - (performance.now() - start));
     view.drawCurves(computation);
     view.drawReplay(computation);
     if (began === null) window.ebbing.frames.push(performance.now() - start);
@@ -149,7 +191,7 @@
     const { problem } = current;
     const letter = objective === "forgetting" ? "F" : "G";
     const given = problems.totals(problem, { order: [...Array(problem.T).keys()] })[letter];
-    const best = engine.bestOrder(problem, problem.n, objective, problem.memory, problem.learner);
+    const best = orders.best(problem, problem.n, objective, problem.memory, problem.learner);
     $("order-result").textContent = view.orderFound({ best, given, letter });
     if (best.order) update({ order: best.order });
   }
@@ -201,24 +243,6 @@
     file.text().then((text) => ownState({ kind: state.kind === "distances" ? "distances" : "gram", matrix: text, order: null, names: null, unequal: null }));
   }
 
-  function copy(text, button) {
-    const label = button.textContent;
-    const done = (said) => { button.textContent = said; setTimeout(() => (button.textContent = label), 1500); };
-    const byHand = () => {
-      const area = Object.assign(document.createElement("textarea"), { value: text });
-      document.body.append(area); area.select();
-      const worked = document.execCommand("copy"); area.remove(); done(worked ? "Copied" : "Select and copy by hand");
-    };
-    if (navigator.clipboard) navigator.clipboard.writeText(text).then(() => done("Copied"), byHand);
-    else byHand();
-  }
-
-  function save(name, text) {
-    const link = Object.assign(document.createElement("a"), { download: name, href: URL.createObjectURL(new Blob([text], { type: "text/csv" })) });
-    link.click();
-    URL.revokeObjectURL(link.href);
-  }
-
   function connect() {
     if (GIVEN) $("preset").append(new Option("the given problem", "given"));
     PRESETS.forEach(({ group, cases }, g) => {
@@ -245,9 +269,9 @@
       const dark = chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
       document.documentElement.dataset.theme = dark ? "light" : "dark";
     });
-    for (const button of document.querySelectorAll("[data-copy]")) button.addEventListener("click", () => copy($(button.dataset.copy).textContent, button));
-    on("link", "click", (_, event) => copy(location.href, event.target));
-    on("save-tasks", "click", (_, event) => save("tasks.csv", event.target.dataset.text));
+    for (const button of document.querySelectorAll("[data-copy]")) button.addEventListener("click", () => clipboard.copy($(button.dataset.copy).textContent, button));
+    on("link", "click", (_, event) => clipboard.copy(location.href, event.target));
+    on("save-tasks", "click", (_, event) => clipboard.save("tasks.csv", event.target.dataset.text));
     window.addEventListener("hashchange", restore);
     matchMedia("(max-width: 480px)").addEventListener("change", () => update());
     document.addEventListener("dragover", (event) => event.preventDefault());
@@ -264,7 +288,7 @@
     if (found.complaint) requestAnimationFrame(() => ($("message").textContent = found.complaint));
   }
 
-  window.ebbing = { engine, wishart, frames: [], get busy() { return busy; }, get state() { return state; }, get current() { return current; } };
+  window.ebbing = { engine, orders, frames: [], get busy() { return busy; }, get state() { return state; }, get current() { return current; } };
   connect();
   if (location.hash.length > 1) restore();
   else usePreset(GIVEN ? "given" : "0-0");

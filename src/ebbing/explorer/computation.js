@@ -8,6 +8,8 @@ class Computation {
       throw new problems.Complaint(`Not known here: ${error.message}.`);
     });
     this.plain = !problem.memory && problem.learner.name === "minimum-norm"; // where deviations are known
+    this.quick = { ...problem, learner: { ...problem.learner, quick: true } };
+    this.slow = learners.isSlow(problem.learner);
     this.inOrder = engine.reordered(problem, problem.order);
     this.nInOrder = problem.order.map((i) => problem.n[i]);
     this.std = this.plain ? engine.deviations(this.inOrder, this.nInOrder) : null;
@@ -15,10 +17,9 @@ class Computation {
     this.replay = new Map([[problem.memory, { F: this.result.F, G: this.result.G }]]);
     const most = Math.max(...problem.n);
     const memories = problem.learner.name === "one-pass-sgd" ? [0] : Array.from({ length: 41 }, (_, i) => Math.round((most * i) / 40));
-    const slow = learners.isSlow(problem.learner);
-    const stride = slow || problem.T > 12 ? 2 : 1;
+    const stride = this.slow || problem.T > 12 ? 2 : 1;
     this.waiting = inTurn(
-      coarseFirst([...new Set(memories)], slow && problem.T > 8 ? 4 : stride).map((memory) => ["replay", memory]),
+      coarseFirst([...new Set(memories)], this.slow && problem.T > 8 ? 4 : stride).map((memory) => ["replay", memory]),
       coarseFirst(sizesToShow(problem), stride).map((p) => ["curve", p]),
     );
   }
@@ -27,11 +28,18 @@ class Computation {
     return this.waiting.length === 0;
   }
 
-  /** Compute points for some milliseconds, at least one. */
+  /** Compute for some milliseconds, at least one piece of work: a point, or a step of it that takes an integral. */
   work(milliseconds) {
     const end = performance.now() + milliseconds;
     while (this.waiting.length) {
-      const [which, value] = this.waiting.shift();
+      const [which, value, sizes = this.#sizes(which, value)] = this.waiting.shift();
+      if (sizes.length) {
+        const N = sizes.pop();
+        knownOr(() => learners.rates(N, which === "curve" ? value : this.problem.p, this.quick.learner), () => null);
+        this.waiting.unshift([which, value, sizes]);
+        if (performance.now() >= end) break;
+        continue;
+      }
       if (which === "replay") this.replay.set(value, this.#values({ memory: value }));
       else {
         const std = this.plain ? engine.deviations({ ...this.inOrder, p: value }, this.nInOrder) : null;
@@ -51,8 +59,13 @@ class Computation {
     };
   }
 
+  /** The steps of a point that take an integral each. */
+  #sizes(which, value) {
+    return this.slow ? problems.batchSizes(this.problem, which === "replay" ? value : this.problem.memory) : [];
+  }
+
   #values(changes) {
-    return knownOr(() => problems.totals(this.problem, changes), () => ({ F: NaN, G: NaN }));
+    return knownOr(() => problems.totals(this.quick, changes), () => ({ F: NaN, G: NaN }));
   }
 }
 

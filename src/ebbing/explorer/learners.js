@@ -68,7 +68,7 @@ const learners = (() => {
       const edge = (Math.sqrt(N) + Math.sqrt(p)) ** 2;
       if (learner.rate * edge > 2) throw new wishart.Unknown(`with N = ${N} samples in a step and p = ${p} gradient steps diverge above a rate of ${(2 / edge).toPrecision(3)}`);
     }
-    const [f, left, unfinished, square, noise, slope] = wishart.traces(FILTERS[learner.name](learner), N, p);
+    const [f, left, unfinished, square, noise, slope] = wishart.traces(FILTERS[learner.name](learner), N, p, learner.quick);
     const conflict = N > 1 ? (N * (N - 2 / p) * noise + (4 * N * slope + (N - 2) * square) / p) / ((N - 1) * (N + 2)) : 0;
     return { retained: (p - Math.min(N, p) + left) / p, replaced: f / p, unfinished: unfinished / p, conflict, noise };
   }
@@ -77,13 +77,14 @@ const learners = (() => {
 
   /**
    * The coefficients of a step with N samples and p parameters, with `noise` and `conflict` per unit of noise variance
-   * and of disagreement between the tasks of the step. Throws wishart.Unknown where the expectation is not known.
+   * and of disagreement between the tasks of the step. A learner that is `quick` has six digits of them, for pictures.
+   * Throws wishart.Unknown where the expectation is not known.
    */
   function rates(N, p, learner) {
     if (learner.name === "minimum-norm") return toTheEnd(N, p);
     if (learner.name === "averaged") return averaged(N, p, learner);
     if (learner.name === "one-pass-sgd") return onePass(N, p, learner);
-    const key = `${N} ${p} ${learner.name} ${learner.penalty} ${learner.time} ${learner.rate} ${learner.steps}`;
+    const key = `${N} ${p} ${learner.name} ${learner.penalty} ${learner.time} ${learner.rate} ${learner.steps} ${learner.quick}`;
     if (!known.has(key)) {
       if (known.size > 20_000) known.clear();
       let found;

@@ -142,9 +142,13 @@ const problems = (() => {
   /** The expectation of a problem. Throws wishart.Unknown where it is not known, as `totals` does. */
   const evaluate = (problem) => engine.expect(problem, samplesOf(problem, problem.memory, problem.order), problem.learner);
 
+  /** The numbers of samples in the steps of a problem, each once. */
+  const batchSizes = (problem, memory = problem.memory) =>
+    [...new Set(samplesOf(problem, memory, problem.order).map((counts) => counts.reduce((a, b) => a + b, 0)))];
+
   /** F and G of a problem, with some of it changed. */
   const totals = (problem, { memory = problem.memory, p = problem.p, order = problem.order }) =>
     engine.totals({ ...problem, p }, samplesOf(problem, memory, order), problem.learner);
 
-  return { Complaint, problemOf, evaluate, totals, labelsOf, visible };
+  return { Complaint, problemOf, evaluate, totals, batchSizes, labelsOf, visible };
 })();

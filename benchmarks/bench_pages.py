@@ -1,0 +1,68 @@
+"""Pages: how long the report takes to make from records and how large it is; how long the explorer computes a frame."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+
+from ebbing import Problem, expect
+from ebbing.explorer import write_explorer
+from ebbing.report import write_report
+from harness import Row, at_most
+
+REPRODUCED = Path(__file__).parents[1] / "reproduced"
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+
+# Moves a slider at every third frame, as a hand does; returns the milliseconds of every frame.
+MOVE = """async (slider) => {
+    const frame = () => new Promise(requestAnimationFrame);
+    const control = document.getElementById(slider);
+    const frames = [];
+    for (let i = 0; i < 60; i++) {
+        control.value = Number(control.max) * (0.3 + 0.005 * i);
+        control.dispatchEvent(new Event("input"));
+        for (let k = 0; k < 3; k++) await frame();
+        if (i >= 10) frames.push(...ebbing.frames);  // compiled by then
+    }
+    return frames;
+}"""
+
+
+def report_from_records() -> list[Row]:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for file in REPRODUCED.iterdir():
+            if file.is_file():
+                shutil.copy(file, folder)
+        began = time.perf_counter()
+        page = write_report(folder)
+        took = time.perf_counter() - began
+        size = page.stat().st_size / 1e6
+        made = (folder / "REPRODUCTION.md").read_text("utf-8")
+        assert made.count("| Theorem 1 |") == 1
+    return [at_most("report.html from records", took, 10, " s"), at_most("size of report.html", size, 8, " MB")]
+
+
+def explorer_frames(learner: str) -> Row:
+    from playwright.sync_api import sync_playwright
+
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
+        file = Path(name) / "explorer.html"
+        write_explorer(file)
+        browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        tab = browser.new_page(viewport={"width": 1280, "height": 900})
+        tab.goto(f"{file.as_uri()}#kind=orthogonal&T=20&n=50&p=100&sigma=0.3&learner={learner}&penalty=10")
+        frames = tab.evaluate(MOVE, "p")
+        state, F = tab.evaluate("[ebbing.state, ebbing.current.result.F]")
+        browser.close()
+    if learner == "minimum-norm":
+        assert abs(F - expect(Problem.orthogonal(T=20, n=50, p=state["p"], sigma=0.3)).forgetting) < 1e-11
+    return at_most(f"explorer, T = 20, {learner}: computing and drawing of a frame", median(frames), 16, " ms")
+
+
+def run() -> list[Row]:
+    return [*report_from_records(), explorer_frames("minimum-norm"), explorer_frames("ridge")]
