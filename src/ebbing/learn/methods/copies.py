@@ -1,4 +1,4 @@
-"""A copy of the whole network for every task, fine-tuned from the one before: nothing is forgotten.
+"""A copy of all trained weights for every task, fine-tuned from the one before: nothing is forgotten.
 
 This is the baseline for methods that protect old tasks. Such a method is useful where it needs less memory than copies
 do, or where its tasks learn more from each other than fine-tuning allows.
@@ -12,11 +12,14 @@ from typing import ClassVar
 from torch import nn
 
 from ebbing.learn.methods.fine_tuning import FineTuningLearner, UnprotectedMethod
+from ebbing.learn.training._buffers import variable_buffers
 
 
 @dataclass(frozen=True)
 class Copies(UnprotectedMethod):
     """Plain gradient descent task by task, with a copy of the network after each task.
+
+    Frozen parameters are not copied: of a network with LoRA, a task keeps its adapters.
 
     Attributes:
         schedule: How each task is learned: learning rate, epochs, batch size.
@@ -49,4 +52,6 @@ class CopiesLearner(FineTuningLearner):
 
     @property
     def _task_specific(self) -> list[str]:
-        return [*self._values()]
+        """The names of what training changes: of a network with LoRA, its adapters, but not the frozen weights."""
+        trained = [name for name, parameter in self.network.named_parameters() if parameter.requires_grad]
+        return trained + variable_buffers(self.network)

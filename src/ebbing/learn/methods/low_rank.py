@@ -20,6 +20,7 @@ from ebbing.learn.projection._integrity import Fingerprint, check_not_compiled, 
 from ebbing.learn.projection._layer_discovery import discover_layers
 from ebbing.learn.projection._layers import Layer
 from ebbing.learn.projection._substitution import SubstitutedForward
+from ebbing.learn.training._buffers import variable_buffers
 from ebbing.learn.training._state_file import State, with_prefix
 from ebbing.learn.training.base_learner import TrainableParameters
 
@@ -103,7 +104,7 @@ class LowRankLearner(FineTuningLearner):
         layers, norms, per_task, biases = discover_layers(network, method.per_task)
         self.layers = [layer for layer in layers if _saves_memory(layer.weight, self.rank)]
         copied = [layer.weight_name for layer in layers if layer not in self.layers]
-        buffers = [name for name, _ in network.named_buffers()]
+        buffers = variable_buffers(network)
         self._copied = list(dict.fromkeys([*per_task, *biases, *norms, *buffers, *copied]))
         self._fingerprint: Fingerprint | None = None  # of the layers' weights after the latest task
         self._updates: dict[str, _LowRankUpdate] = {}  # while a task is learned, by the name of the weight
@@ -169,7 +170,8 @@ class LowRankLearner(FineTuningLearner):
 
     def _parse_method_state(self, state: State, tasks: int) -> Callable[[], None]:
         initial_values = {name: state[f"fresh.{name}"] for name in self._initial_values}
-        task_values = [with_prefix(state, f"copy.{t}.") for t in range(tasks)]
+        copies = [with_prefix(state, f"copy.{t}.") for t in range(tasks)]
+        task_values = [self._without_constants(values, state) for values in copies]
         current, rank = self._values(), self.rank
         shapes = {name: tuple(current[name].shape) for name in self._copied}
         factors: dict[str, tuple[int, ...]] = {}

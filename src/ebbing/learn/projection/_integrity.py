@@ -116,7 +116,7 @@ def unchanged_weights(layers: list[Layer], parameters: Iterable[nn.Parameter]) -
         )
 
     modules = [layer.module for layer in layers]
-    gradients = [module.weight.grad for module in modules]
+    gradients = [layer.weight.grad for layer in layers]
     parametrizations = [one for layer in layers for one in layer.parametrizations]
     in_layers = {id(parameter) for one in parametrizations for parameter in one.parameters()}
     others = [(parameter, parameter.detach().clone()) for parameter in parameters if id(parameter) not in in_layers]

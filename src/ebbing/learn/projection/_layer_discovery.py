@@ -78,7 +78,7 @@ def discover_layers(network: nn.Module, per_task: Sequence[str]) -> NetworkParts
             "FineTuning or Copies for such a network"
         )
     norms, biases = (_listed_names(network, names) for names in (found.norms, found.biases))
-    return NetworkParts(layers, norms, _listed_names(network, _full_names(selected)), list(dict.fromkeys(biases)))
+    return NetworkParts(layers, norms, _listed_names(network, _full_names(selected)), biases)
 
 
 class _Discovery:
@@ -103,7 +103,9 @@ class _Discovery:
     def add_module(self, name: str, module: nn.Module) -> None:
         """Add the direct parameters of a module."""
         if _is_norm(module):
-            self.norms += [full_name(name, key) for key in _value_names(module) if key not in self.selected[name]]
+            frozen = {key for key, value in module._parameters.items() if value is not None and not value.requires_grad}
+            left_out = {*self.selected[name], *frozen}
+            self.norms += [full_name(name, key) for key in _value_names(module) if key not in left_out]
             return
         if is_attention(module):
             self._hosts[module.out_proj] = module  # type: ignore[index]
@@ -124,7 +126,8 @@ class _Discovery:
 
     def layers(self) -> tuple[list[Layer], list[Problem]]:
         """Return the layers, one for each weight, and what cannot be protected."""
-        problems = [problem for parameter, problem in self._others.items() if parameter not in self._bias_parameters]
+        handled = {*self._bias_parameters, *self._selected_parameters}
+        problems = [problem for parameter, problem in self._others.items() if parameter not in handled]
         layers: list[Layer] = []
         for parameter, uses in self._weights.items():
             if parameter in self._selected_parameters or parameter in self._others:
@@ -222,9 +225,11 @@ def _full_names(by_module: dict[str, list[str]]) -> list[str]:
 
 
 def _listed_names(network: nn.Module, names: Iterable[str]) -> list[str]:
-    """Return those names that the network lists: it lists a shared parameter under one name only."""
-    listed = dict(network.named_parameters()) | dict(network.named_buffers())
-    return [name for name in names if name in listed]
+    """Return the names under which the network lists some values: it lists a shared one under one name only."""
+    listed = {id(value): name for name, value in (*network.named_parameters(), *network.named_buffers())}
+    everything = dict(network.named_parameters(remove_duplicate=False))
+    everything |= dict(network.named_buffers(remove_duplicate=False))
+    return list(dict.fromkeys(listed[id(everything[name])] for name in names))
 
 
 def _all_module_names(network: nn.Module) -> dict[int, list[str]]:

@@ -76,8 +76,10 @@ def shared_problem(names: Sequence[str], other: str) -> Problem:
 
 def describe_problems(problems: Sequence[Problem], per_task: Sequence[str]) -> str:
     """Return the message that lists all problems, and the line to type."""
-    listed = list(dict.fromkeys(problem.reason for problem in problems))
-    names = list(dict.fromkeys([*per_task, *(problem.name for problem in problems)]))
+    whole = {problem.name for problem in problems}
+    outermost = [one for one in problems if not any(one.name.startswith(f"{name}.") for name in whole)]
+    listed = list(dict.fromkeys(problem.reason for problem in outermost))
+    names = list(dict.fromkeys([*per_task, *(problem.name for problem in outermost)]))
     written = ", ".join(map(repr, names)) + ("," if len(names) == 1 else "")
     heading = "this cannot be protected" if len(listed) == 1 else f"these {len(listed)} parts cannot be protected"
     return (

@@ -362,7 +362,7 @@ class ProjectionLearner(BaseLearner):
     def _parse_method_state(self, state: State, tasks: int) -> Callable[[], None]:
         current = self._values()
         initial_values = {name: state[f"fresh.{name}"] for name in self._initial_values}
-        task_values = [with_prefix(state, f"own.{t}.") for t in range(tasks)]
+        task_values = [self._without_frozen(with_prefix(state, f"own.{t}."), state) for t in range(tasks)]
         for t, values in enumerate(task_values):
             if missing := sorted({*self._task_specific} - values.keys() - initial_values.keys()):
                 raise ValueError(f"task {t} has no task-specific {missing[0]!r}")
@@ -393,6 +393,16 @@ class ProjectionLearner(BaseLearner):
             self._fingerprint = fingerprint(self.layers)
 
         return apply
+
+    def _without_frozen(self, values: State, state: State) -> State:
+        """Return the values of a task without those of frozen norms, which early files have for each task."""
+        known = {*self._task_specific, *self._initial_values}
+        shared = {name: state.get(f"network.{name}") for name in values}
+        return {
+            name: value
+            for name, value in values.items()
+            if name in known or (same := shared[name]) is None or not torch.equal(value, same)
+        }
 
     def _describe(self) -> dict[str, Any]:
         method = self.method

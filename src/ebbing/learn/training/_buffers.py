@@ -24,6 +24,17 @@ def snapshot_buffers(network: nn.Module) -> Callable[[], None]:
     return restore
 
 
+def variable_buffers(network: nn.Module) -> list[str]:
+    """Return the names of the buffers that training may change: not indices and masks that a module does not save."""
+    constants = {
+        id(module._buffers[name])
+        for module in network.modules()
+        for name in module._non_persistent_buffers_set
+        if (value := module._buffers[name]) is not None and not value.is_floating_point()
+    }
+    return [name for name, value in network.named_buffers() if id(value) not in constants]
+
+
 def buffer_shapes(network: nn.Module) -> dict[str, torch.Size]:
     """Return the shapes of all buffers by name."""
     return {name: value.shape for name, value in network.named_buffers()}

@@ -138,10 +138,10 @@ def test_any_optimizer_leaves_the_frozen_weights_alone():
             optimizer.step()
         assert sorted(parameters.named) == [
             "0.bias",
-            "0.parametrizations.weight.0.down",
-            "0.parametrizations.weight.0.up",
-            "4.parametrizations.weight.0.down",
-            "4.parametrizations.weight.0.up",
+            "0.low_rank_weight.down",
+            "0.low_rank_weight.up",
+            "4.low_rank_weight.down",
+            "4.low_rank_weight.up",
             "6.bias",
             "6.weight",
         ]
@@ -178,7 +178,7 @@ def test_weights_changed_from_outside_give_a_warning():
     with pytest.warns(UserWarning, match="weight of layer '0' was changed since the latest task"):
         learner.outputs("task 0", data(0)[0])
     with torch.no_grad(), learner.task("more"):
-        first.parametrizations.weight.original += 0.1  # type: ignore[union-attr, operator]
+        first.weight += 0.1  # type: ignore[union-attr, operator]
     with pytest.warns(UserWarning, match="weight of layer '0' was changed since the latest task"):
         learner.outputs("task 0", data(0)[0])
 

@@ -123,7 +123,7 @@ class Scaled(nn.Module):
 
 def test_root_parameters_can_be_task_specific():
     with pytest.raises(
-        ValueError, match=r"the network has a parameter 'scale' outside of its layers.*name it in per_task="
+        ValueError, match=r"the network has a parameter 'scale' outside of its layers.*per_task=\('scale',\)"
     ):
         Gpm(**settings()).start(Scaled())
     learner = trained_learner(Gpm(**settings(per_task=("scale",))), Scaled(), 2)

@@ -1,5 +1,6 @@
 """The layers of a network: discovery, recorded inputs, parametrization, and what raises an error."""
 
+import ast
 import re
 
 import pytest
@@ -10,7 +11,8 @@ from torch.nn.utils import parametrizations, prune
 from ebbing.learn.methods import Gpm
 from ebbing.learn.projection._blocks import Block
 from ebbing.learn.projection._layer_discovery import discover_layers
-from ebbing.learn.projection._layers import Layer, frozen_modules, recorded_inputs
+from ebbing.learn.projection._layers import Layer, frozen_modules
+from ebbing.learn.projection._recording import recorded_inputs
 from ebbing.learn.projection._task_updates import Subspace, TaskUpdate
 from ebbing.learn.projection.subspaces import BasisUpdate
 
@@ -112,6 +114,16 @@ def test_module_registered_twice_is_one_layer():
 # Unsupported layers
 
 
+class OtherLinear(nn.Linear):
+    def forward(self, input):
+        return super().forward(input) * self.weight.norm()
+
+
+class OtherConv(nn.Conv2d):
+    def _conv_forward(self, input, weight, bias):
+        return super()._conv_forward(input, weight.abs(), bias)
+
+
 def lazy():
     return nn.LazyLinear(4)
 
@@ -127,17 +139,17 @@ def pruned():
 @pytest.mark.parametrize(
     ("module", "message"),
     [
-        (nn.Embedding(3, 4), "layer 'culprit' is a Embedding: only Linear and Conv2d"),
-        (nn.GRU(4, 4), "layer 'culprit' is a GRU"),
-        (nn.MultiheadAttention(4, 2), "layer 'culprit' is a MultiheadAttention"),
-        (nn.ConvTranspose2d(4, 4, 2), "layer 'culprit' is a ConvTranspose2d"),
-        (nn.Conv1d(4, 4, 2), "layer 'culprit' is a Conv1d"),
-        (nn.Conv3d(4, 4, 2), "layer 'culprit' is a Conv3d"),
+        (nn.Embedding(3, 4, max_norm=1), "layer 'culprit' is a Embedding that changes its rows whenever it looks them"),
+        (nn.EmbeddingBag(3, 4), "layer 'culprit' is a EmbeddingBag"),
+        (nn.LSTM(4, 4, proj_size=2), "layer 'culprit' is a LSTM that projects its hidden states (proj_size)"),
+        (nn.GRUCell(4, 4), "layer 'culprit' is a GRUCell"),
         (nn.Bilinear(4, 4, 2), "layer 'culprit' is a Bilinear"),
-        (nn.PReLU(), "layer 'culprit' is a PReLU"),
-        (weight_normed(), "layer 'culprit' is a ParametrizedLinear"),
+        (nn.PReLU(), "layer 'culprit' is a PReLU, whose 'weight' is no product with inputs"),
+        (weight_normed(), "this cannot be protected: layer 'culprit' computes its weight from bias"),
         (parametrizations.weight_norm(nn.Linear(4, 4, bias=False)), "layer 'culprit.parametrizations.weight'"),
         (pruned(), "layer 'culprit' computes its weight from bias, weight_orig"),
+        (OtherLinear(4, 4), "layer 'culprit' is a OtherLinear"),
+        (OtherConv(4, 4, 1), "layer 'culprit' is a OtherConv"),
         (lazy(), "layer 'culprit' is a LazyLinear with uninitialized weights: call the network on a batch first"),
         (nn.LazyBatchNorm1d(), "layer 'culprit' is a LazyBatchNorm1d with uninitialized weights"),
     ],
@@ -147,20 +159,38 @@ def test_unsupported_layers_raise_by_name(module, message):
         discover_layers(Named(fine=nn.Linear(4, 4), culprit=module), ())
 
 
+def test_all_problems_are_listed_at_once():
+    """With the line to type, which includes what was named already; typed, it works."""
+    network = Named(
+        fine=nn.Linear(4, 4), bag=nn.EmbeddingBag(3, 4), act=nn.PReLU(), norm=weight_normed(), head=nn.Linear(4, 2)
+    )
+    network.register_parameter("token", nn.Parameter(torch.zeros(4)))
+    with pytest.raises(ValueError, match="these 4 parts cannot be protected") as caught:
+        discover_layers(network, ["head"])
+    line = re.search(r"per_task=(\(.*?\));", str(caught.value))
+    assert line is not None
+    per_task = ast.literal_eval(line[1])
+    assert per_task == ("head", "token", "bag", "act", "norm")
+    assert names(network, per_task)[0] == ["fine"]
+    for reason in ("the network has a parameter 'token' outside", "'bag' is a EmbeddingBag", "'act' is a PReLU"):
+        assert reason in str(caught.value)
+
+
 @pytest.mark.parametrize("module", [nn.Embedding(3, 4), nn.GRU(4, 4), nn.MultiheadAttention(4, 2), weight_normed()])
-def test_unsupported_layers_may_be_per_task_or_frozen(module):
+def test_layers_may_be_per_task_or_frozen(module):
     network = Named(fine=nn.Linear(4, 4), culprit=module)
     expected = {f"culprit.{name}" for name, _ in (*module.named_parameters(), *module.named_buffers())}
     assert set(names(network, ["culprit"])[2]) == expected
     assert names(Named(fine=nn.Linear(4, 4), culprit=module.requires_grad_(False)))[0] == ["fine"]
 
 
-def test_shared_weights_raise_unless_both_are_per_task():
+def test_shared_weights_are_one_layer_or_both_per_task():
     network = Named(a=nn.Linear(4, 4), b=nn.ReLU(), c=nn.Linear(4, 4))
     network.get_submodule("c").weight = network.get_submodule("a").weight
-    for per_task in ([], ["a"], ["c"]):  # with one of them task-specific, the other's weight would change with it
-        with pytest.raises(ValueError, match="layers 'a' and 'c' share 'weight'"):
+    for per_task in (["a"], ["c"]):  # with one of them task-specific, the other's weight would change with it
+        with pytest.raises(ValueError, match=r"'a.weight' and 'c.weight' are the same, used in ways that cannot be"):
             discover_layers(Named(more=nn.Linear(4, 4), **dict(network.named_children())), per_task)
+    assert names(network)[0] == ["a"]  # one layer, with the inputs of both
     assert names(Named(more=nn.Linear(4, 4), **dict(network.named_children())), ["a", "c"])[0] == ["more"]
 
 
@@ -171,9 +201,9 @@ def test_unknown_names_and_missing_layers_raise():
         discover_layers(network, ["a", "heads.*", "c"])
     with pytest.raises(ValueError, match=r"per_task=\['a\.bias'\]: the network has no such module or parameter"):
         discover_layers(Named(a=nn.Linear(4, 4, bias=False)), ["a.bias"])
-    with pytest.raises(ValueError, match="no Linear or Conv2d layer"):
+    with pytest.raises(ValueError, match="the network has no layer to protect"):
         discover_layers(network, ["a"])
-    with pytest.raises(ValueError, match="no Linear or Conv2d layer"):
+    with pytest.raises(ValueError, match="the network has no layer to protect"):
         discover_layers(nn.ReLU(), ())
 
 
