@@ -1,11 +1,14 @@
 """transformers: matrices of sequences of Trainer runs."""
 
+import doctest
+
 import numpy as np
 import pytest
 import torch
 from tiny_bert import Sequences, accuracy, make_arguments, make_model
 from transformers import Trainer, TrainerCallback
 
+import ebbing.integrations.transformers as transformers_integration
 from ebbing import read_matrix
 from ebbing.integrations.transformers import ForgettingCallback
 
@@ -112,3 +115,7 @@ def test_attaching_to_another_trainer_is_noticed(tmp_path):
     other = make_trainer(model, 0, tmp_path, callbacks=[forgetting])
     with pytest.raises(RuntimeError, match="attached to another trainer"):
         other.train()
+
+
+def test_examples_in_docstrings():
+    assert doctest.testmod(transformers_integration).failed == 0

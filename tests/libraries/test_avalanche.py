@@ -1,5 +1,6 @@
 """Avalanche: its numbers are ours, and its strategies forget less with our plugins."""
 
+import doctest
 import warnings
 
 import avalanche_stand_ins  # noqa: F401 (imports Avalanche without torchvision)
@@ -11,8 +12,10 @@ from avalanche.evaluation.metrics import accuracy_metrics, bwt_metrics, forgetti
 from avalanche.models import MTSimpleMLP
 from avalanche.training.plugins import EvaluationPlugin
 from avalanche.training.supervised import Naive
+from run_example import run_example
 from torch import nn
 
+import ebbing.integrations.avalanche as avalanche_integration
 from ebbing.integrations.avalanche import GpmPlugin, ProtectionPlugin, TrgpPlugin, read_results
 from ebbing.learn import Gpm
 
@@ -177,3 +180,15 @@ def test_results_that_do_not_fit():
     assert np.isnan(read_results([row] * 2).values[0]).all()
     losses = [{key.replace("Top1_Acc", "Loss").format(i): 0.5 for i in range(2)}] * 3
     assert read_results(losses, metric="Loss_Exp").kind == "error"
+
+
+def test_example(monkeypatch, capsys):
+    _, found = run_example(monkeypatch, capsys, "avalanche_plugins.py")
+    assert found["plain"][0] > 0.1
+    for name in ("GPM", "TRGP"):
+        assert found[name][0] < 0.03
+        assert found[name][1] > found["plain"][1] + 0.05
+
+
+def test_examples_in_docstrings():
+    assert doctest.testmod(avalanche_integration).failed == 0

@@ -1,13 +1,18 @@
 """Lightning: matrices of sequences of fit calls, and protection in them."""
 
+import doctest
+import re
+
 import lightning.pytorch as pl
 import numpy as np
 import pytest
 import torch
+from run_example import run_example
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from torchmetrics import MeanMetric
 
+import ebbing.integrations.lightning as lightning_integration
 from ebbing import read_matrix
 from ebbing.integrations.lightning import ForgettingCallback, ProtectionCallback, measure
 from ebbing.learn import Gpm
@@ -159,3 +164,15 @@ def test_mistakes_are_told_before_training(tasks):
     with pytest.raises(ValueError, match="enable_checkpointing=False"):
         saving.fit(module, loader)
     assert learner.tasks == []
+
+
+def test_example(monkeypatch, capsys):
+    printed, found = run_example(monkeypatch, capsys, "forgetting_lightning.py")
+    assert printed.startswith("Fine-tuning\n\nval_accuracy on each task\n\nlearned last")
+    assert float(re.findall(r"^forgetting +(.*?) ", printed, re.MULTILINE)[0]) > 0.1
+    assert found["TRGP"][0] < 0.03
+    assert found["TRGP"][1] > 0.95
+
+
+def test_examples_in_docstrings():
+    assert doctest.testmod(lightning_integration).failed == 0
