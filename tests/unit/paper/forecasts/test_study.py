@@ -1,0 +1,123 @@
+"""The study of forecasts: scores, and the way from training to tables."""
+
+import shutil
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ebbing.paper.forecasts import task_sets as sets_module
+from ebbing.paper.forecasts.predictions import OWN, VARIANTS, Variant, make_forecast, record_forecasts
+from ebbing.paper.forecasts.report import Study
+from ebbing.paper.forecasts.scores import LABELS, PROBE, RANDOM, SEED, MeasuredSet, Scores
+from ebbing.paper.forecasts.task_sets import task_sets
+from ebbing.paper.records import Record, RecordError, read_records
+from ebbing.paper.reproduction import Options, progress, reproduce
+
+pytest.importorskip("sklearn")
+
+REPRODUCED = Path(__file__).parents[4] / "reproduced"
+WINE = next(one for one in task_sets() if one.name == "wine / 1")
+
+
+@contextmanager
+def silent(_name):
+    yield lambda _share: None
+
+
+def made_up(seeds=(0, 1, 2), noise=0.0):
+    """Records of runs of a set whose forgetting is that of the last task, and a perfect forecast of it."""
+    random = np.random.default_rng(0)
+    records = []
+    for seed in (*seeds, None):
+        matrices = {}
+        for order in WINE.orders:
+            matrix = np.full((5, 4), 0.1)
+            lost = WINE.names.index(order[-1]) + 0.1 * WINE.names.index(order[0])
+            matrix[-1, :-1] += lost / 10 + (0 if seed is None else noise * random.standard_normal())
+            matrices[" ".join(order)] = matrix.tolist()
+        if seed is None:
+            result = {"matrices": matrices, "replay": {}, "gram": np.eye(4).tolist()}
+            records.append(Record("forecast", f"wine / 1 / {OWN.name}", 0, {}, result))
+        else:
+            records.append(Record("forecast", "wine / 1", seed, {}, {"matrices": matrices}))
+    return records
+
+
+def test_a_perfect_forecast_scores_perfectly():
+    found = MeasuredSet.read(WINE, made_up())
+    assert found is not None
+    scores = found.scores()
+    assert scores[OWN.name] == Scores(pytest.approx(1.0), 0.0, 0.0)
+    assert scores[SEED].rank_correlation == pytest.approx(1.0)
+    assert scores[RANDOM] == Scores(0.0, pytest.approx(0.479, abs=0.03), 1.0)
+    assert LABELS in scores
+    assert found.agreement == pytest.approx(1.0)
+
+
+def test_noise_between_seeds_lowers_what_a_seed_tells():
+    quiet, loud = (MeasuredSet.read(WINE, made_up(noise=noise)) for noise in (0.0, 0.3))
+    assert quiet is not None
+    assert loud is not None
+    assert loud.agreement < 0.8 < quiet.agreement
+    mine, seed = loud.on_equal_terms(OWN)
+    assert mine.rank_correlation > seed.rank_correlation
+
+
+def test_a_bad_forecast_is_seen():
+    records = made_up()
+    worse = records[-1].result["matrices"]
+    records[-1] = replace(
+        records[-1],
+        result=records[-1].result | {"matrices": {k: (1 - np.array(v)).tolist() for k, v in worse.items()}},
+    )
+    study = Study.read(records, {})
+    assert study.sets[0].scores()[OWN.name].rank_correlation == pytest.approx(-1.0)
+    assert [verdict.holds for verdict in study.verdicts()] == [False] * 4
+    assert [verdict.holds for verdict in Study.read(made_up(), {}).verdicts()] == [True] * 4
+
+
+def test_missing_sequences_raise():
+    records = made_up()
+    del records[0].result["matrices"][" ".join(WINE.orders[0])]
+    with pytest.raises(RecordError, match="forecast, wine / 1: no run of"):
+        MeasuredSet.read(WINE, records)
+
+
+def test_tables_say_what_was_not_run():
+    text = Study.read(made_up(seeds=(0,)), {}).markdown()
+    assert "* MNIST / 1: 3 seeds planned" in text
+    assert "* wine / 1: 2 of 3 planned seeds" in text
+    assert "There is none." in text  # one seed agrees with nobody
+
+
+def test_training_ends_in_records_and_tables(tmp_path, monkeypatch):
+    monkeypatch.setattr(sets_module, "QUICK", ("wine / 1",))
+    monkeypatch.setattr("ebbing.paper.planned_runs.task_sets", lambda: [WINE])
+    monkeypatch.setattr("ebbing.paper.forecasts.predictions.VARIANTS", VARIANTS[:1])
+    verdicts = reproduce(["forecast"], tmp_path, silent, Options(seeds=2, workers=1))
+    assert len(verdicts) == 4
+    names = [record.name for record in read_records(tmp_path, "forecast")]
+    assert names == ["wine / 1", "wine / 1", f"wine / 1 / {OWN.name}"]
+    made = {name: (tmp_path / name).read_bytes() for name in ("forecast.md", "forecast.csv", "forecast.svg")}
+    assert PROBE in made["forecast.md"].decode()
+    shutil.rmtree(tmp_path / "runs")
+    reproduce(["forecast"], tmp_path, silent, Options(from_records=True))
+    assert {name: (tmp_path / name).read_bytes() for name in made} == made
+    states = {(run.name, run.seed): run.state for run in progress(["forecast"], tmp_path)}
+    assert (states["wine / 1", 0], states["wine / 1", 2]) == ("recorded", "to come")
+    assert record_forecasts([WINE], tmp_path) == 0
+
+
+def test_other_networks_are_those_of_other_seeds():
+    one, several = (make_forecast(WINE, Variant("", networks=n)) for n in (0, 2))
+    assert not np.allclose(one.model.kernel, several.model.kernel)
+    assert len(one.model.train[0]) == 60
+
+
+def test_repository_has_records_of_several_families():
+    study = Study.read(read_records(REPRODUCED, "forecast"), {})
+    assert len({one.task_set.family for one in study.sets}) >= 5
+    assert all(OWN.name in one.forecasts for one in study.sets)
