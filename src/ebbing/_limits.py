@@ -23,6 +23,9 @@ MOST_TASKS = 5_000
 TASKS_WITH_DEVIATIONS = 500
 """Largest T for which tables show standard deviations unasked: their cost grows as T^3, seconds at this T."""
 
+COVARIANCES_WITH_DEVIATIONS = 2 * 10**7
+"""The same for curricula, as steps times T^2: a second or two."""
+
 # -------------------------------------------------------------------- files
 
 MOST_CELLS = 4_000_000

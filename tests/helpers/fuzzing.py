@@ -347,7 +347,7 @@ def fuzz_command(rng: Rng, folder: Path) -> Callable[[], Any]:
     file = folder / pick(rng, [f"file.{kind}", f"odd \x1b[31m.{kind}"])
     file.write_bytes(file_content(rng, kind))
     command = pick(
-        rng, ["expect", "simulate", "order", "metrics", "expect", "simulate", "metrics", "", "runs", "forget"]
+        rng, ["expect", "simulate", "order", "metrics", "expect", "simulate", "metrics", "", "runs", "forget", "replay"]
     )
     values = [
         "",
@@ -371,6 +371,11 @@ def fuzz_command(rng: Rng, folder: Path) -> Callable[[], Any]:
         "identical:1",
         str(file),
         str(folder),
+        "5:stored",
+        "ridge:0.5",
+        "averaged:1e-9",
+        "gradient-steps:1e-3,1e9",
+        "one-pass-sgd:0.01",
     ]
     options = [
         "--tasks",
@@ -390,9 +395,12 @@ def fuzz_command(rng: Rng, folder: Path) -> Callable[[], Any]:
         "--seed",
         "--objective",
         "--odd",
+        "--replay",
+        "--learner",
+        "--budget",
     ]
     arguments = [command] if command else []
-    if rng.random() < 0.8 and command in ("expect", "simulate", "order"):
+    if rng.random() < 0.8 and command in ("expect", "simulate", "order", "replay"):
         arguments += pick(
             rng,
             [
@@ -408,7 +416,7 @@ def fuzz_command(rng: Rng, folder: Path) -> Callable[[], Any]:
         arguments.append(pick(rng, options))
         if rng.random() < 0.8:
             arguments.append(pick(rng, values))
-    if command == "order":
+    if command in ("order", "replay"):
         arguments += ["--seconds", "0.2"]
     if "--runs" not in arguments and command == "simulate":
         arguments += ["--runs", "3"]

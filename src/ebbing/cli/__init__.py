@@ -40,13 +40,21 @@ class _InterruptedError(Exception):
     """Ctrl-C in a command; typer would end without a word."""
 
 
+class _ClosedPipeError(Exception):
+    """Nobody reads standard output any more; typer would end with status 1."""
+
+
 def _saying_so(command: Callable[..., None]) -> Callable[..., None]:
     @functools.wraps(command)
     def run(*arguments: Any, **options: Any) -> None:
         try:
             command(*arguments, **options)
+            if sys.stdout is not None:  # None where standard output is closed
+                sys.stdout.flush()
         except KeyboardInterrupt as error:
             raise _InterruptedError(str(error)) from None
+        except BrokenPipeError:
+            raise _ClosedPipeError from None
 
     return run
 
@@ -90,8 +98,8 @@ def main() -> None:
         _fail(str(error), status=2)
     except MemoryError:
         _fail("this does not fit into memory; use fewer runs or tasks", status=2)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except (BrokenPipeError, _ClosedPipeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is flushed there
         sys.exit(141)
     except (ArithmeticError, ChildProcessError) as error:  # training that diverged; a worker that was killed
         _fail(str(error), status=1)

@@ -19,7 +19,7 @@ def expect(
     replay: Replay = None,
     learner: LearnerName = None,
     std: Annotated[
-        bool, typer.Option("--std", help="Compute standard deviations for more than 500 tasks, too, in minutes.")
+        bool, typer.Option("--std", help="Compute standard deviations of more than 500 tasks (270 with replay), too.")
     ] = False,
     html: Html = None,
     as_json: AsJson = False,

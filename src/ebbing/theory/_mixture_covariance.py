@@ -150,7 +150,7 @@ def mixture_deviations(
     C, deviations, F = np.zeros((T, T)), np.zeros((S + 1, T)), 0.0
     weight = learner.weight if isinstance(learner, Averaged) else 1.0
     rates = StepRates.of(samples.sum(axis=1), problem.p, learner)
-    weights = _weights_of_forgetting(rates, samples, first_steps)
+    weights = _weights_of_any_steps(rates, samples, first_steps)
     infinite = ever_infinite = False
     for s, row in enumerate(samples):
         step, retained, unfinished = _Step.of(row, gaps, variance, problem.p), rates.retained[s], rates.unfinished[s]
@@ -170,7 +170,30 @@ def mixture_deviations(
     return deviations, float(F), float(G)
 
 
-def _weights_of_forgetting(rates: StepRates, samples: Counts, first_steps: Counts) -> Array:
+def weights_of_forgetting(retained: Array, replaced: Array, first_steps: Counts) -> Array:
+    """Return a_s (S, T): what the randomness of step s adds to F per unit of each error, if steps retain r_s of all.
+
+    With R(s, e) = prod_{v=s+1..e} r_v and f the first step of task i, a_s[i] is R(s, S) for f < s, and
+    R(s, S) - R(s, f) for f >= s, over the number of tasks first learned before step S; zero for the other tasks.
+    """
+    S = len(retained)
+    counted = (first_steps > 0) & (first_steps < S)
+    a = np.zeros((S, len(first_steps)))
+    upto = np.zeros(len(first_steps))  # R(s, f)
+    lost = np.zeros(len(first_steps))  # 1 - R(f, S)
+    to_end, lost_to_end = 1.0, 0.0  # R(s, S), and 1 minus it, formed without cancellation
+    for s in range(S, 0, -1):
+        if s < S:
+            upto *= retained[s]
+            to_end *= retained[s]
+            lost_to_end = replaced[s] + retained[s] * lost_to_end
+        new = first_steps == s
+        upto[new], lost[new] = 1.0, lost_to_end
+        a[s - 1] = np.where(counted, np.where(first_steps < s, to_end, -upto * lost), 0.0)
+    return a / max(np.count_nonzero(counted), 1)
+
+
+def _weights_of_any_steps(rates: StepRates, samples: Counts, first_steps: Counts) -> Array:
     """Return a_s (S, T): what the randomness of step s adds to F per unit of each error.
 
     With M the map of errors in a step, a_s is the sum over tasks i of e_i' (M_S ... M_{s+1}) if i was learned before s,
@@ -179,6 +202,8 @@ def _weights_of_forgetting(rates: StepRates, samples: Counts, first_steps: Count
     S, T = samples.shape
     shares = samples / samples.sum(axis=1, keepdims=True)
     counted = (first_steps > 0) & (first_steps < S)
+    if not rates.unfinished.any():
+        return weights_of_forgetting(rates.retained, rates.replaced, first_steps)
     a = np.zeros((S, T))
     kept, lost, waiting = np.eye(T), np.zeros((T, T)), np.zeros((1, T))  # e_i'M..M, e_i'(M..M - I), sum of those f > s
     for s in range(S, 0, -1):

@@ -23,7 +23,7 @@ from ebbing.curriculum import Curriculum, first_steps_of
 from ebbing.learners import Averaged, LinearLearner, MinimumNorm
 from ebbing.problem import Problem
 from ebbing.theory._covariance import _difference, _in_units, _largest
-from ebbing.theory._mixture_covariance import mixture_deviations
+from ebbing.theory._mixture_covariance import mixture_deviations, weights_of_forgetting
 from ebbing.theory._rates import Rates
 
 
@@ -91,7 +91,7 @@ def step_deviations(
     unit = _largest(start, gaps, rates)
     start, gaps, rates = start / unit, gaps / unit, _in_units(rates, unit)
     S, T = len(tasks), len(start)
-    weights = _weights_of_forgetting(rates, first_steps)
+    weights = weights_of_forgetting(rates.retained, rates.replaced, first_steps)
     through_gaps = ((weights @ gaps) * weights).sum(axis=1)  # a'Da (S,)
     noise = np.where(np.isinf(rates.noise_error), 0.0, rates.noise_error)
     noise_variance = np.where(np.isinf(rates.noise_error_std), 0.0, rates.noise_error_std) ** 2
@@ -142,26 +142,3 @@ def step_deviations(
     # Rounding may leave a variance that is zero at -1e-33.
     errors, F, G = (unit * np.sqrt(np.maximum(variance, 0.0)) for variance in (errors, F, G))
     return errors, float(F), float(G)
-
-
-def _weights_of_forgetting(rates: Rates, first_steps: npt.NDArray[np.int64]) -> Array:
-    """Return a_s (S, T): what the randomness of step s adds to F per unit of each error.
-
-    With R(s, e) = prod_{v=s+1..e} r_v and f the first step of task i, a_s[i] is R(s, S) for f < s, and
-    R(s, S) - R(s, f) for f >= s, over the number of tasks first learned before step S; zero for the other tasks.
-    """
-    S = len(rates.retained)
-    counted = (first_steps > 0) & (first_steps < S)
-    a = np.zeros((S, len(first_steps)))
-    upto = np.zeros(len(first_steps))  # R(s, f)
-    lost = np.zeros(len(first_steps))  # 1 - R(f, S)
-    to_end, lost_to_end = 1.0, 0.0  # R(s, S), and 1 minus it, formed without cancellation
-    for s in range(S, 0, -1):
-        if s < S:
-            upto *= rates.retained[s]
-            to_end *= rates.retained[s]
-            lost_to_end = rates.replaced[s] + rates.retained[s] * lost_to_end
-        new = first_steps == s
-        upto[new], lost[new] = 1.0, lost_to_end
-        a[s - 1] = np.where(counted, np.where(first_steps < s, to_end, -upto * lost), 0.0)
-    return a / max(np.count_nonzero(counted), 1)

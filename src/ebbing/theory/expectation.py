@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ebbing._limits import TASKS_WITH_DEVIATIONS
+from ebbing._limits import COVARIANCES_WITH_DEVIATIONS, TASKS_WITH_DEVIATIONS
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.curriculum import Curriculum, check_curriculum
@@ -115,7 +115,8 @@ class Expectation(Tabular):
     def compute_std(self, progress: Callable[[float], None] | None = None) -> None:
         """Compute the standard deviations now; their first use does so otherwise, in silence.
 
-        Time grows as T^3: a second for some hundred tasks, minutes for 2,000. Tables show them unasked up to T = 500.
+        Time grows as steps times T^2: a second for some hundred tasks, minutes for 2,000. Tables show them unasked up
+        to T = 500, and of mixtures and averaged steps up to T = 270 or so.
 
         Args:
             progress: Called with the finished fraction, 0 to 1.
@@ -134,8 +135,10 @@ class Expectation(Tabular):
 
     @property
     def has_std(self) -> bool:
-        """Whether the standard deviations are computed, or so few tasks that tables show them unasked."""
-        return self.problem.T <= TASKS_WITH_DEVIATIONS or "_standard_deviations" in vars(self)
+        """Whether the standard deviations are computed, or so few tasks and steps that tables show them unasked."""
+        T, S = self.problem.T, len(self.errors) - 1
+        few = T <= TASKS_WITH_DEVIATIONS and (self._curriculum is None or S * T**2 <= COVARIANCES_WITH_DEVIATIONS)
+        return few or "_standard_deviations" in vars(self)
 
     @property
     def errors_std(self) -> Array:
@@ -200,8 +203,8 @@ class Expectation(Tabular):
             rows.append(["standard deviation of one run", *deviations])
         else:
             notes.append(
-                f"Standard deviations of more than {TASKS_WITH_DEVIATIONS} tasks are computed on demand, in minutes or "
-                "more: compute_std() in Python, --std in the command."
+                "Standard deviations of so many tasks are computed on demand, in seconds to minutes: compute_std() in "
+                "Python, --std in the command."
             )
         for k, source in enumerate(SOURCES[: 3 if sequential else 4], start=1):
             letters = ", ".join(f"{column[2]}{k}" for column in columns)
