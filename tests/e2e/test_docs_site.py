@@ -19,7 +19,19 @@ BUILT = ROOT / "build" / "docs"
 COMPLETE = BUILT / ".complete"  # written by `make docs` at the end
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--allow-file-access-from-files"]
-PACKAGES = ("theory", "simulation", "order", "metrics", "io", "learn", "learn.projection", "runs", "data")
+PACKAGES = (
+    "theory",
+    "simulation",
+    "order",
+    "metrics",
+    "io",
+    "learn",
+    "learn.projection",
+    "runs",
+    "data",
+    "report",
+    "explorer",
+)
 
 # What a page shows once MathJax is done: links with their targets, anchors, formulas that failed.
 OBSERVE = """async () => {

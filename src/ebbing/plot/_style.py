@@ -121,7 +121,9 @@ def inline_picture(draw: Callable[[Axes], object], name: str, size: tuple[float,
     import matplotlib as mpl
 
     colors = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
-    settings = STYLE | dict.fromkeys(colors, INK) | {"svg.hashsalt": f"ebbing {name}", "axes.facecolor": "none"}
+    settings: dict[Any, Any] = (
+        STYLE | dict.fromkeys(colors, INK) | {"svg.hashsalt": f"ebbing {name}", "axes.facecolor": "none"}
+    )
     content = io.StringIO()
     with mpl.rc_context(settings), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # characters that the font lacks: the tables of the page have them
