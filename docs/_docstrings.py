@@ -30,6 +30,10 @@ PACKAGES = (
     "ebbing.runs",
     "ebbing.data",
     "ebbing.plot",
+    "ebbing.integrations",
+    "ebbing.integrations.transformers",
+    "ebbing.integrations.lightning",
+    "ebbing.integrations.avalanche",
 )
 """The packages that the reference documents, each by its `__all__`."""
 
