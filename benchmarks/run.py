@@ -14,6 +14,7 @@ from pathlib import Path
 
 import bench_curricula
 import bench_forecast
+import bench_integrations
 import bench_linear
 import bench_methods
 import bench_networks
@@ -31,6 +32,7 @@ SUITES = {
     "forecast": ("Forecasts", bench_forecast),
     "networks": ("Networks", bench_networks),
     "methods": ("Protecting old tasks", bench_methods),
+    "integrations": ("Integrations", bench_integrations),
     "records": ("Records of runs", bench_records),
     "pages": ("Pages", bench_pages),
 }

@@ -32,6 +32,10 @@ PACKAGES = (
     "ebbing.plot",
     "ebbing.report",
     "ebbing.explorer",
+    "ebbing.integrations",
+    "ebbing.integrations.transformers",
+    "ebbing.integrations.lightning",
+    "ebbing.integrations.avalanche",
 )
 """The packages that the reference documents, each by its `__all__`."""
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from sphinx.domains.python import PyObject
+from sphinx.ext.autodoc.mock import mock
 
 from ebbing import __version__
 
@@ -70,6 +71,7 @@ autodoc_default_options = {
         ]
     ),
 }
+autodoc_mock_imports = ["avalanche", "lightning", "transformers"]  # their own classes have no page here
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
@@ -96,6 +98,8 @@ _OTHERS = (
     "pd",
     "rich",
     "distributed",
+    "lightning",
+    "transformers",
     "pathlib",
     "os",
 )
@@ -141,7 +145,8 @@ def setup(app: Any) -> None:
 
     for script in sorted((HERE / "figures").glob("*.py")):
         runpy.run_path(str(script), run_name="__main__")
-    app.add_config_value("ebbing_public_names", _docstrings.public_names(), "env")
+    with mock(autodoc_mock_imports):
+        app.add_config_value("ebbing_public_names", _docstrings.public_names(), "env")
     for fields in PyObject.doc_field_types:
         if fields.name == "variable":
             fields.label = "Attributes"

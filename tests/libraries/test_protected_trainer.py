@@ -147,6 +147,7 @@ def test_examples_are_drawn_from_all_of_the_data(tmp_path):
     assert np.ptp(list(Counted.seen)) > 100
 
 
+@pytest.mark.filterwarnings("ignore:'pin_memory'")  # there is no accelerator here
 def test_example(monkeypatch, capsys):
     printed, found = run_example(monkeypatch, capsys, "forgetting_transformers.py", "--sequences", "200")
     assert float(re.findall(r"^forgetting +(.*?) ", printed, re.MULTILINE)[0]) > 0.2

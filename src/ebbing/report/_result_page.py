@@ -21,6 +21,7 @@ WIDE, SQUARE = (6.6, 3.9), (5.2, 4.2)
 
 CURVES = "A curve is the error on one task, dotted until it is learned (the dot). Where it rises then, it is forgotten."
 DISTANCES = "How far apart the tasks' solutions are: the darker, the farther. Neighbors are learned one after another."
+FORGOTTEN = "An arrow for each task, from the value just learned to the value at the end."
 SIMILARITY = "How alike the tasks are to the model: 1 is the same direction, 0 nothing in common, below 0 opposed."
 
 PAGES: dict[str, tuple[str, dict[str, str]]] = {
@@ -70,8 +71,9 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
     "TaskVectors": ("How alike your tasks are", {"plot": SIMILARITY}),
     "MetricSummary": (
         "What was forgotten",
-        {"plot": "A bar for each metric, in the unit of the matrix; the table has their definitions."},
+        {"plot": FORGOTTEN},
     ),
+    "MeasuredMatrix": ("What was forgotten", {"plot": CURVES, "metrics.plot": FORGOTTEN}),
     "Measurement": ("What was measured in each order", {"plot": "Measured forgetting, order by order."}),
     "StreamRun": (
         "What training forgot",
