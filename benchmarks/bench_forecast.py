@@ -1,6 +1,6 @@
-"""Forecasts: tangent kernel against explicit Jacobians, a forecast against training, checkpoints larger than memory.
+"""Forecasts: tangent kernel against explicit Jacobians, a forecast against training, large checkpoints, a transformer.
 
-Run alone: python benchmarks/bench_forecast.py (some 6 minutes, 6 GB of disk); with `tiny`, on a small scale that only
+Run alone: python benchmarks/bench_forecast.py (some 10 minutes, 6 GB of disk); with `tiny`, on a small scale that only
 shows that it works.
 """
 
@@ -49,6 +49,27 @@ print(max(seen), memory("VmHWM"))
 """A program that prints its peak memory: its own, and with pages of mapped files, which the system may drop."""
 
 
+TRANSFORMER = """
+import sys, time, resource
+import torch
+import ebbing
+from ebbing.paper.forecasts.networks import SentenceClassifier
+
+tasks, texts, tokens, rank = map(int, sys.argv[1:])
+generator = torch.Generator().manual_seed(0)
+data = {}
+for task in range(tasks):  # which texts does not matter for the time
+    ids = torch.randint(1000, 30000, (texts, tokens), generator=generator)
+    data[f"task{task}"] = (ids, (ids[:, 0] > 15000).to(torch.int64))
+network = SentenceClassifier(rank).build(0)
+began = time.monotonic()
+found = ebbing.forecast(network, data, train_size=texts * 3 // 4, test_size=texts // 4)
+found.best_order()
+print(time.monotonic() - began, 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+"""A program that forecasts a sentence transformer of 22 million parameters, and prints its time and peak memory."""
+
+
 @dataclass(frozen=True)
 class Scale:
     """How much is computed."""
@@ -57,9 +78,11 @@ class Scale:
     task_images: int = 200
     epochs: int = 200
     checkpoint_megabytes: int = 500
+    texts: int = 200
+    tokens: int = 64
 
 
-TINY = Scale(images=64, task_images=20, epochs=5, checkpoint_megabytes=50)
+TINY = Scale(images=64, task_images=20, epochs=5, checkpoint_megabytes=50, texts=8, tokens=8)
 
 
 def kernel_against_jacobians(scale: Scale) -> list[Row]:
@@ -136,12 +159,27 @@ def checkpoints(scale: Scale, folder: Path) -> list[Row]:
     ]
 
 
+def transformer(scale: Scale) -> list[Row]:
+    rows = []
+    for rank, trained in ((0, "all weights"), (8, "LoRA of rank 8")):
+        arguments = [str(number) for number in (5, scale.texts, scale.tokens, rank)]
+        done = subprocess.run(
+            [sys.executable, "-c", TRANSFORMER, *arguments], capture_output=True, text=True, check=True
+        )
+        minutes, peak = (float(number) for number in done.stdout.split())
+        what = f"sentence transformer, {trained}: 5 tasks x {scale.texts} texts of {scale.tokens} tokens, all orders"
+        rows.append(at_most(what, minutes / 60, 5, " min"))
+        rows.append(at_most("peak memory of that", peak / 1e9, 8, " GB"))
+    return rows
+
+
 def run(scale: Scale | None = None) -> list[Row]:
     scale = scale or Scale()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         kernel = kernel_against_jacobians(scale)
-        return [*kernel, *forecast_against_training(scale, folder), *checkpoints(scale, folder)]
+        training = forecast_against_training(scale, folder)
+        return [*kernel, *training, *checkpoints(scale, folder), *transformer(scale)]
 
 
 if __name__ == "__main__":

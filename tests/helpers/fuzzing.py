@@ -32,6 +32,7 @@ from ebbing import cli
 from ebbing._limits import MEMORY_FOR_A_FILE
 from ebbing.io import read_matrix, read_named_matrix, read_problem
 from ebbing.io.problems import read_matrix_problem
+from ebbing.io.task_files import read_task_files
 
 SECONDS = 10
 """No input takes longer."""
@@ -40,7 +41,15 @@ BATCH = 500
 """Inputs in one process, so that a crash or an endless loop loses no more."""
 
 _MODULES = (
-    *("matplotlib.pyplot", "pandas", "ebbing.order", "ebbing.runs.inventory", "ebbing.io.schema", "ebbing._progress"),
+    *(
+        "matplotlib.pyplot",
+        "pandas",
+        "pyarrow.parquet",
+        "ebbing.order",
+        "ebbing.runs.inventory",
+        "ebbing.io.schema",
+        "ebbing._progress",
+    ),
     *(
         "ebbing.cli._console",
         "ebbing.cli._runs_table",
@@ -342,6 +351,60 @@ def fuzz_plot(rng: Rng, folder: Path) -> Callable[[], Any]:
     return draw
 
 
+def task_file(rng: Rng, kind: str, width: int) -> bytes:
+    """The data of a task, near what `ebbing forecast` reads: npz, CSV or Parquet."""
+    n = int(rng.integers(1, 12))
+    inputs = rng.normal(size=(n, width)) * 10.0 ** rng.choice([0, 0, 0, -160, 150])
+    labels: Any = rng.integers(0, pick(rng, [2, 2, 2, 4]), n)
+    if rng.random() < 0.2:
+        labels = pick(rng, [labels - 1, labels.astype(float) / 3, labels[:-1], labels[:, None], labels * 10**12])
+    if rng.random() < 0.2:
+        inputs.flat[int(rng.integers(inputs.size))] = float(pick(rng, NUMBERS[:-1]))
+    buffer = io.BytesIO()
+    if kind == "npz":
+        arrays = {"inputs": inputs, "labels": labels}
+        if rng.random() < 0.3:
+            arrays |= {"test_inputs": inputs[:3], "test_labels": labels[:3]}
+        if rng.random() < 0.2:
+            name = pick(rng, list(arrays))
+            arrays[name] = np.asarray(pick(rng, [arrays[name].astype("U3"), arrays[name][..., None], 1.5, [], [[]]]))
+        pick(rng, [np.savez, np.savez_compressed])(buffer, **arrays)  # type: ignore[operator]
+        return mutated(rng, buffer.getvalue())
+    names = [f"x{i}" for i in range(width)] if rng.random() < 0.9 else [pick(rng, NAMES[:-1]) for _ in range(width)]
+    label = pick(rng, ["label", "label", "label", "labels", "x0"])
+    if kind == "parquet":
+        import pyarrow
+        from pyarrow import parquet
+
+        columns = [*(inputs[:, i] for i in range(width)), np.resize(labels.ravel(), n)]
+        if rng.random() < 0.2:
+            columns[0] = pick(rng, [["a"] * n, [None] * n, [[1.0]] * n])
+        parquet.write_table(pyarrow.table(columns, names=[*names, label]), buffer)
+        return mutated(rng, buffer.getvalue())
+    lines = [",".join([*names, label])]
+    for row, own in zip(inputs, labels.ravel(), strict=False):
+        lines.append(",".join(map(str, [*row, own])))
+    return mutated(rng, "\n".join(lines).replace(",", pick(rng, [",", ",", ";", "\t"])).encode())
+
+
+def fuzz_tasks(rng: Rng, folder: Path) -> Callable[[], Any]:
+    place, width = folder / "tasks", int(rng.integers(1, 4))
+    place.mkdir(exist_ok=True)
+    for old in place.iterdir():
+        old.unlink()
+    for name in pick(rng, [["a", "b"], ["a", "b", "c"], ["task 2", "task 10"], ["\x1b[31mred", "猫"], ["a"]]):
+        kind = pick(rng, ["npz", "csv", "parquet"])
+        (place / f"{name}.{kind}").write_bytes(task_file(rng, kind, width if rng.random() < 0.9 else width + 1))
+    model = pick(rng, ["linear", "linear", "random features"])
+
+    def run() -> None:
+        found = ebbing.forecast(model, read_task_files(place))
+        found.summary()
+        found.best_order().summary()
+
+    return run
+
+
 def fuzz_command(rng: Rng, folder: Path) -> Callable[[], Any]:
     kind = pick(rng, ["toml", "csv", "json", "npy", "npz"])
     file = folder / pick(rng, [f"file.{kind}", f"odd \x1b[31m.{kind}"])
@@ -446,7 +509,8 @@ def run_command(arguments: list[str]) -> None:
 
 
 KINDS: dict[str, tuple[Callable[[Rng, Path], Callable[[], Any]], int]] = {
-    "file": (fuzz_file, 550),
+    "file": (fuzz_file, 520),
+    "tasks": (fuzz_tasks, 30),
     "problem": (fuzz_problem, 240),
     "metrics": (fuzz_metrics, 100),
     "command": (fuzz_command, 105),

@@ -17,7 +17,7 @@ def reproduce(
         typer.Argument(
             metavar="TARGET",
             help="claims, fig1, tables, rules, fig2 or table1; all of these if left out. Also: sensitivity, "
-            "ablations, frontier.",
+            "ablations, frontier, forecast.",
             show_default=False,
         ),
     ] = None,

@@ -51,7 +51,7 @@ class Confidence:
         difference of the two gains is four times the variance that the whole has.
         """
         halves = self.gains.reshape(-1, 2)
-        return float(np.sqrt(np.square(halves[:, 0] - halves[:, 1]).mean()) / 2)
+        return float(_root_mean_square(halves[:, 0] - halves[:, 1]) / 2)
 
     def differences(self) -> tuple[Array, Array]:
         """Return by how much each order is worse than the advised one, and the standard error of that (orders,).
@@ -60,8 +60,7 @@ class Confidence:
         """
         worse = self.values - self.values[:, :1]
         halves = worse.reshape(-1, 2, worse.shape[1])
-        spread = np.square(halves[:, 0] - halves[:, 1]).mean(axis=0)
-        return worse.mean(axis=0), np.sqrt(spread) / 2
+        return worse.mean(axis=0), _root_mean_square(halves[:, 0] - halves[:, 1]) / 2
 
     @property
     def agreement(self) -> float:
@@ -101,6 +100,12 @@ def compare_on_halves(
 def _halves(rows: tuple[np.ndarray, ...], random: np.random.Generator) -> tuple[list[np.ndarray], list[np.ndarray]]:
     mixed = [random.permutation(one) for one in rows]
     return [one[: (len(one) + 1) // 2] for one in mixed], [one[len(one) // 2 :] for one in mixed]
+
+
+def _root_mean_square(values: Array) -> Array:
+    """Return the root of the mean square over the first axis, also where squares would overflow."""
+    largest = float(np.abs(values).max(initial=0.0)) or 1.0
+    return largest * np.sqrt(np.square(values / largest).mean(axis=0))
 
 
 def rank_correlation(one: Array, other: Array) -> float:

@@ -30,7 +30,8 @@ def linear_kernel(features: np.ndarray) -> Array:
         [[6.0, 4.0], [4.0, 10.0]]
     """
     X = _flat(features)
-    return X @ X.T + 1.0
+    with np.errstate(over="ignore"):  # `normalize` refuses what is not finite
+        return X @ X.T + 1.0
 
 
 def random_feature_kernel(inputs: np.ndarray) -> Array:
@@ -51,6 +52,8 @@ def random_feature_kernel(inputs: np.ndarray) -> Array:
         [[1.0, 0.318], [0.318, 1.0]]
     """
     X = _flat(inputs)
+    largest = np.abs(X).max(axis=0, initial=0.0)
+    X = X / np.where(largest > 0, largest, 1.0)  # squares of the largest and the smallest numbers would be lost
     spread = X.std(axis=0)
     X = (X - X.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     X = np.column_stack([X, np.ones(len(X))])

@@ -24,6 +24,9 @@ from ebbing._validate import Array
 
 Kind = Literal["yes or no", "classes", "regression"]
 
+_LARGEST = 1e70
+"""The largest label of regression: fourth powers of labels stay finite."""
+
 
 @dataclass(frozen=True, eq=False)
 class Targets:
@@ -75,6 +78,8 @@ class Targets:
                 f"labels are {labels.dtype} of shape {labels.shape}, but the network has {outputs} outputs: give whole "
                 f"numbers without a column for classes, or {outputs} numbers for each example"
             )
+        if (largest := float(np.abs(values).max(initial=0.0))) > _LARGEST:
+            raise ValueError(f"labels are up to {largest:.3g}: squares of errors would overflow; scale the labels")
         return cls("regression", values)
 
     @classmethod

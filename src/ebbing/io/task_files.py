@@ -14,7 +14,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +24,8 @@ from ebbing._limits import check_memory
 
 Part = tuple[np.ndarray, np.ndarray]
 """Inputs and labels of some examples, one row each."""
+
+_FEWER = "keep fewer examples in each: a forecast uses a few hundred of a task"
 
 _KEYS = ("inputs", "labels", "test_inputs", "test_labels")
 
@@ -54,7 +55,7 @@ def read_task_files(folder: Path, label: str = "label") -> dict[str, dict[str, P
     """
     files = _files(Path(folder))
     size = float(sum(file.stat().st_size for file in files))
-    check_memory(f"the files of {folder}", size, "keep fewer examples in each: a forecast uses a few hundred of a task")
+    check_memory(f"the files of {folder}", size, _FEWER)
     tasks: dict[str, dict[str, Part]] = {}
     columns: dict[str, list[str]] = {}
     for file in files:
@@ -119,8 +120,12 @@ def _read_npz(file: Path, _: str) -> tuple[dict[str, Part], list[str]]:
             if not isinstance(archive, np.lib.npyio.NpzFile):
                 raise ValueError("one array without a name")
             found = list(archive.files)
+            unpacked = float(sum(member.file_size for member in archive.zip.infolist()))
+            check_memory(f"the arrays of {file}", unpacked, _FEWER)
             arrays = {key: archive[key] for key in _KEYS if key in found}
-    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile) as error:
+    except PermissionError:
+        raise
+    except Exception as error:  # a damaged archive can raise nearly anything
         raise ValueError(
             f"{file}: not a readable npz file ({error}); write it with np.savez(file, inputs=..., labels=...)"
         ) from None

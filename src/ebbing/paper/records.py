@@ -35,8 +35,8 @@ class Record:
     """One finished run.
 
     Attributes:
-        target: What it belongs to, a target of `ebbing reproduce`: "fig2", "sensitivity", "table1", "ablations" or
-            "frontier".
+        target: What it belongs to, a target of `ebbing reproduce`: "fig2", "sensitivity", "table1", "ablations",
+            "frontier" or "forecast".
         name: Which run of the target, such as "pmnist / TRGP+"; with the seed it identifies the run.
         seed: The seed of the run.
         settings: All settings that determine the result.

@@ -49,7 +49,8 @@ def run_progress(targets: Sequence[str], folder: Path, seeds: int | None = None)
     """Say of each planned run how far it is; nothing is trained.
 
     Args:
-        targets: Targets with planned runs: some of "fig2", "table1", "sensitivity", "ablations" and "frontier".
+        targets: Targets with planned runs: some of "fig2", "table1", "sensitivity", "ablations", "frontier" and
+            "forecast".
         folder: The folder of the reproduction, with records/ and runs/.
         seeds: The number of seeds; None for the planned numbers.
 

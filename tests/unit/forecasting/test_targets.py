@@ -54,3 +54,8 @@ def test_predictions_are_clipped():
     assert targets.errors(np.array([[[-3.0]], [[0.5]]]), np.arange(2))[0] == 0.125
     plain = Targets.of(np.array([0.0, 2.0]), 1)
     assert plain.errors(np.array([[[-3.0]], [[2.0]]]), np.arange(2))[0] == 4.5
+
+
+def test_labels_whose_squares_overflow_are_refused():
+    with pytest.raises(ValueError, match=r"labels are up to 1e\+150: squares of errors would overflow; scale"):
+        Targets.of(np.array([1e150, 0.5]))

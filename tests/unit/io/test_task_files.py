@@ -151,3 +151,19 @@ def test_folders_without_two_tasks_are_refused(folder):
 def test_an_order_names_every_task_once(order):
     with pytest.raises(ValueError, match="name every task once"):
         reorder_tasks({"a": 1, "b": 2}, order)
+
+
+def test_an_archive_that_unpacks_beyond_memory_is_refused(folder, monkeypatch):
+    monkeypatch.setattr("os.sysconf", lambda name: 2**10)  # a megabyte
+    np.savez_compressed(folder / "bad.npz", inputs=np.zeros((2000, 100)), labels=np.zeros(2000))
+    with pytest.raises(ValueError, match=r"bad\.npz: not a readable npz file \(the arrays of .* take"):
+        read_task_files(folder)
+
+
+def test_an_unknown_compression_is_an_error_in_words(folder):
+    content = bytearray((folder / "a.npz").read_bytes())
+    place = content.rfind(b"PK\1\2")
+    content[place + 10] = 99  # the method of compression of the last array
+    (folder / "bad.npz").write_bytes(bytes(content))
+    with pytest.raises(ValueError, match=r"bad\.npz: not a readable npz file \(That compression method"):
+        read_task_files(folder)

@@ -10,7 +10,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -70,7 +70,7 @@ def read_pool(name: str) -> Pool:
     return _READERS[name]()
 
 
-@lru_cache(maxsize=None)
+@cache
 def pool_fingerprint(name: str) -> str:
     """Return the fingerprint of a pool, which is read once.
 

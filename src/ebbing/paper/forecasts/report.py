@@ -20,13 +20,14 @@ from ebbing.paper.forecasts.scores import (
     RANDOM,
     RULE_NAMES,
     SEED,
+    WITH_LABELS,
     MeasuredSet,
     Scores,
 )
 from ebbing.paper.forecasts.task_sets import TaskSet, task_sets
 from ebbing.paper.records import Record
 
-PREDICTIONS = (*(v.name for v in VARIANTS), LABELS, *RULE_NAMES.values(), RANDOM, PROBE, COMBINED, SEED)
+PREDICTIONS = (*(v.name for v in VARIANTS), LABELS, WITH_LABELS, *RULE_NAMES.values(), RANDOM, PROBE, COMBINED, SEED)
 """All predictions, in the order of tables."""
 
 CORRELATION, BETTER, REGRET = 0.90, 0.10, 0.08
@@ -136,6 +137,9 @@ class Study:
             "# Forecasts against training",
             f"{len(self.sets)} task sets, {self._runs(self.sets)} seeds; in {len(self.agreeing)} of them seeds agree: "
             "the rank correlation of forgetting over orders between two seeds is above 0.5.",
+            "![Predicted against measured forgetting](forecast.png)",
+            "Each dot is an order; the diamond is the one that the forecast of the network advises; beside the name of a "
+            "set stands the rank correlation.",
             "## What was trained",
             self._set_table(),
             "## Scores, mean over the sets in which seeds agree",

@@ -37,11 +37,12 @@ AGREEMENT = 0.5
 RATIO = 0.5
 """n/p of the linear theory."""
 
-SEED, PROBE, COMBINED, LABELS, RANDOM = (
+SEED, PROBE, COMBINED, LABELS, WITH_LABELS, RANDOM = (
     "all orders trained with another seed",
     "pairs trained with another seed",
     "the same pairs and the network's forecast",
     "theory from labels",
+    "the same theory and the network's forecast",
     "random order",
 )
 RULE_NAMES = {"greedy": "farthest task next", "periphery_to_core": "periphery to core"}
@@ -204,6 +205,8 @@ class MeasuredSet:
         found = {v.name: Scores.of(self.predicted(v), measured) for v in VARIANTS if v.name in self.forecasts}
         if (theory := self.label_theory()) is not None:
             found[LABELS] = Scores.of(theory, measured)
+            if OWN.name in self.forecasts:
+                found[WITH_LABELS] = Scores.of(_standardized(theory) + _standardized(self.predicted(OWN)), measured)
         found |= self._rules(measured)
         found |= self._of_another_seed()
         stake = float(measured.mean() - measured.min())
@@ -290,6 +293,12 @@ class MeasuredSet:
         learned = np.array([np.diagonal(matrix[1:]) for matrix in matrices.values()])
         final = np.array([matrix[-1] for matrix in matrices.values()])
         return _forgetting(*complete(measured, self.pairs(matrices), (learned, final), self.places))
+
+
+def _standardized(values: Array) -> Array:
+    """Return values of mean 0 and deviation 1; zeros if they do not vary."""
+    spread = float(values.std())
+    return (values - values.mean()) / spread if spread > 0 else np.zeros_like(values)
 
 
 def _forgetting(learned: Array, final: Array) -> Array:

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ebbing.learn import Sgd
 from ebbing.paper.forecasts import task_sets as sets_module
 from ebbing.paper.forecasts.predictions import OWN, VARIANTS, Variant, make_forecast, record_forecasts
 from ebbing.paper.forecasts.report import Study
@@ -95,7 +96,9 @@ def test_tables_say_what_was_not_run():
 
 def test_training_ends_in_records_and_tables(tmp_path, monkeypatch):
     monkeypatch.setattr(sets_module, "QUICK", ("wine / 1",))
-    monkeypatch.setattr("ebbing.paper.planned_runs.task_sets", lambda: [WINE])
+    short = replace(WINE, experiment=replace(WINE.experiment, method=Sgd(epochs=2, batch_size=20)))
+    for place in ("planned_runs", "forecasts.task_sets", "forecasts.report"):
+        monkeypatch.setattr(f"ebbing.paper.{place}.task_sets", lambda: [short])
     monkeypatch.setattr("ebbing.paper.forecasts.predictions.VARIANTS", VARIANTS[:1])
     verdicts = reproduce(["forecast"], tmp_path, silent, Options(seeds=2, workers=1))
     assert len(verdicts) == 4
@@ -108,7 +111,7 @@ def test_training_ends_in_records_and_tables(tmp_path, monkeypatch):
     assert {name: (tmp_path / name).read_bytes() for name in made} == made
     states = {(run.name, run.seed): run.state for run in progress(["forecast"], tmp_path)}
     assert (states["wine / 1", 0], states["wine / 1", 2]) == ("recorded", "to come")
-    assert record_forecasts([WINE], tmp_path) == 0
+    assert record_forecasts([short], tmp_path) == 0
 
 
 def test_other_networks_are_those_of_other_seeds():
