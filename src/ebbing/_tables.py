@@ -131,6 +131,10 @@ class Tabular:
     def _tables(self) -> Sequence[Table]:
         raise NotImplementedError
 
+    def _answer(self) -> str:
+        """Return the answer in one sentence, which stands at the top of the result's page; empty if there is none."""
+        return ""
+
     def summary(self, width: int = WIDTH) -> str:
         """Return the result as plain aligned text.
 

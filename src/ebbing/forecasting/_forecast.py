@@ -273,6 +273,16 @@ class Forecast(Tabular):
             return [next(iter(step)) for step in steps]
         return list(dict.fromkeys(task for step in steps for task in step))
 
+    def _answer(self) -> str:
+        if self.T < 2:
+            return ""
+        errors = self.errors()
+        lost = errors[-1] - np.diagonal(errors[1:])
+        return (
+            f"Learned as {join(self.names)}, {format_number(self.forgetting(), '.2g')} is predicted to be forgotten on "
+            f"average; most of {self.names[int(lost.argmax())]}."
+        )
+
     def _tables(self) -> Sequence[Table]:
         errors = self.errors()
         train, test = (np.mean([len(rows) for rows in split]) for split in (self.model.train, self.model.test))

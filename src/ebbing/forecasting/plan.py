@@ -133,6 +133,15 @@ class ForecastPlan(Tabular):
     def _named(self, order: Sequence[int]) -> tuple[str, ...]:
         return tuple(self.task_names[i] for i in order)
 
+    def _answer(self) -> str:
+        if not self.matters:
+            return "The order does not matter here, as far as these examples can tell."
+        quantity, value, given = describe_objective(self.objective), self.value, self.given
+        return (
+            f"Learn {join(self.names)}: the predicted {quantity} is {format_number(value, '.2g')}, instead of "
+            f"{format_number(given, '.2g')} in the order as given. Trust the rank of orders, not these levels."
+        )
+
     def _tables(self) -> Sequence[Table]:
         quantity = describe_objective(self.objective)
         if self.matters:

@@ -148,6 +148,9 @@ class MeasuredMatrix(Tabular):
             raise ValueError(f"{path}: a matrix, but not a record of training: ebbing.read_matrix reads it")
         return cls(values, tuple(content["names"]), content["kind"], content["metric"])
 
+    def _answer(self) -> str:
+        return self.metrics._answer() if self.learned else ""
+
     def _tables(self) -> Sequence[Table]:
         def row(t: int) -> list[str]:
             after = self.names[t - 1] if t else "nothing (initial model)"

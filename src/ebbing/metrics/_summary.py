@@ -106,6 +106,10 @@ class MetricSummary(Tabular):
 
         return plot_forgotten(self.just_learned, self.at_the_end, self.names, kind=self.kind, ax=ax)
 
+    def _answer(self) -> str:
+        columns = (self.just_learned, self.at_the_end, self.forgotten)
+        return "".join(self._verdict(*(values.reshape(-1, self.tasks).mean(axis=0) for values in columns)))
+
     def _tables(self) -> Sequence[Table]:
         return self._task_table(), self._metric_table()
 

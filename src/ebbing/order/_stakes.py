@@ -15,7 +15,7 @@ from ebbing._validate import check_seconds, check_seed
 from ebbing.order._best_order import Progress, best_order
 from ebbing.order._clock import SOON, Clock, heed_interrupts
 from ebbing.order._random_orders import RandomOrders, all_or_random_orders
-from ebbing.order._tables import COLUMNS, problem_table
+from ebbing.order._tables import COLUMNS, describe_objective, join_names, problem_table
 from ebbing.order._worst_order import worst_order
 from ebbing.order.objective import Criterion, Objective
 from ebbing.order.plan import Plan, order_table
@@ -86,6 +86,17 @@ class Stakes(Tabular):
         """Return E F_T (NaN for a single task) and E G_T."""
         e = expect(self.plan.problem.reordered(order))
         return e.forgetting if len(order) > 1 else nan, e.generalization
+
+    def _answer(self) -> str:
+        quantity, best = describe_objective(self.plan.objective), format_number(self.plan.value, ".4g")
+        if self.plan.value >= self.given - self.plan.tolerance:
+            least = "no order has less" if self.plan.proved else "no better order was found"
+            return f"Keep your order: its {quantity} is {best}, and {least}."
+        proved = ", proved to be the least" if self.plan.proved else ""
+        return (
+            f"Learn {join_names(self.plan.names)}: the {quantity} is {best}{proved}, instead of "
+            f"{format_number(self.given, '.4g')} in the order as given."
+        )
 
     def _tables(self) -> Sequence[Table]:
         plan = self.plan

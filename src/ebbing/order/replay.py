@@ -116,6 +116,15 @@ class ReplayPlan(Tabular):
 
         return plot_replay_plan(self, ax=ax)
 
+    def _answer(self) -> str:
+        quantity = describe_objective(self.objective)
+        if self.used == 0:
+            return f"Replay nothing: no plan with up to {self.budget} old samples was found to reduce the {quantity}."
+        return (
+            f"Replay {self.used} samples: the {quantity} is {format_number(self.value, '.4g')}, instead of "
+            f"{format_number(self.none, '.4g')} without old data."
+        )
+
     def _tables(self) -> Sequence[Table]:
         quantity, names = describe_objective(self.objective), self.problem.names
         rows = [

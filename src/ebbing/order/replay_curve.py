@@ -85,6 +85,9 @@ class ReplayCurve(Tabular):
 
         return plot_replay_curve(self, ax=ax)
 
+    def _answer(self) -> str:
+        return _gain("generalization", self.generalization, self.best_memory("generalization"))
+
     def _tables(self) -> Sequence[Table]:
         best = {name: self.best_memory(name) for name in ("forgetting", "generalization")}
         shown = sorted(

@@ -136,6 +136,7 @@ def _part(result: Tabular, place: int) -> dict[str, Any]:
     heading, readings = PAGES.get(name, (name, {}))
     return {
         "heading": heading,
+        "answer": escape_control(result._answer()),
         "tables": [Markup(table.to_html()) for table in result._tables()],
         "pictures": [
             (Markup(picture), reading)
