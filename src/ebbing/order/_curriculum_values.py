@@ -8,6 +8,7 @@ import numpy.typing as npt
 from ebbing._validate import Array
 from ebbing.learners import LinearLearner
 from ebbing.problem import Problem
+from ebbing.theory._step_checks import check_single_tasks, diverging
 from ebbing.theory._step_rates import StepRates
 
 Counts = npt.NDArray[np.int64]
@@ -23,10 +24,20 @@ def curriculum_values(problem: Problem, samples: Counts, learner: LinearLearner)
 
     Returns:
         Forgetting (NaN where no task is learned before the last step) and generalization error (curricula,); inf where
-        the expectation is.
+        the expectation is, and where gradient steps diverge.
+
+    Raises:
+        UnknownExpectationError: If one-pass SGD learns several tasks in a step.
     """
-    rates = _rates(samples.sum(axis=2), problem.p, learner)
-    return propagate_many(problem, samples, rates)
+    check_single_tasks(samples.reshape(-1, problem.T), learner)
+    N = samples.sum(axis=2)
+    diverges = diverging(N, problem.p, learner)
+    if diverges.all():
+        return np.full(len(N), np.inf), np.full(len(N), np.inf)
+    rates = _rates(np.where(diverges, N[~diverges].min(), N), problem.p, learner)
+    F, G = propagate_many(problem, samples, rates)
+    some = diverges.any(axis=1)
+    return np.where(some & ~np.isnan(F), np.inf, F), np.where(some, np.inf, G)
 
 
 def propagate_many(problem: Problem, samples: Counts, rates: StepRates) -> tuple[Array, Array]:

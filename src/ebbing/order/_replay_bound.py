@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from itertools import count
 
 import numpy as np
+import numpy.typing as npt
 
 from ebbing._validate import Array
 from ebbing.learners import MinimumNorm
@@ -52,8 +53,8 @@ class _Step:
     curvature: Array
     lower: Array
     upper: Array
-    allowed: Array
-    totals: Array
+    allowed: npt.NDArray[np.bool_]
+    totals: Counts
 
     @classmethod
     def of(cls, problem: Problem, t: int, budget: int) -> _Step:

@@ -30,6 +30,7 @@ from ebbing.order._tables import describe_objective
 from ebbing.order.objective import Criterion, Objective
 from ebbing.problem import Problem
 from ebbing.theory._description import describe
+from ebbing.theory._step_checks import check_rates_converge
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -210,6 +211,7 @@ def best_replay(
     how = MinimumNorm() if check_learner(learner) in (Ridge(0), Averaged(1)) else learner  # the same
     if check_replay_tasks(problem) > MOST_TASKS:
         raise ValueError(f"the problem has {problem.T} tasks: replay is searched for at most {MOST_TASKS} tasks")
+    check_rates_converge(problem.n, problem.p, how)
     clock = Clock(check_seconds(seconds))
 
     def values(replayed: Counts) -> Array:  # (plans, T, T) -> (plans,)

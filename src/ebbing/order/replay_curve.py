@@ -16,6 +16,7 @@ from ebbing.order._curriculum_values import Counts, curriculum_values
 from ebbing.order.replay import check_replay_tasks
 from ebbing.problem import Problem, check_problem
 from ebbing.theory._description import describe
+from ebbing.theory._step_checks import check_rates_converge
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,7 +137,7 @@ def replay_curve(
         ReplayCurve(memory=0..50, best for forgetting: 27, best for generalization: 15)
     """
     check_problem(problem)
-    check_learner(learner)
+    check_rates_converge(problem.n, problem.p, check_learner(learner))
     T = check_replay_tasks(problem)
     if memory is None:
         most = int(problem.n.max())

@@ -16,6 +16,7 @@ from ebbing.order._tables import describe_objective, join_names
 from ebbing.order.objective import Criterion, Objective
 from ebbing.problem import Problem
 from ebbing.theory._description import describe
+from ebbing.theory._step_checks import check_rates_converge
 
 MOST_TASKS = 8
 """Largest T: all orders are tried."""
@@ -93,8 +94,9 @@ def best_order_with_replay(
     T = problem.T
     if not 2 <= T <= MOST_TASKS:
         raise ValueError(f"the problem has {T} tasks: all orders of 2 to {MOST_TASKS} tasks are tried; use fewer")
+    check_rates_converge(problem.n, problem.p, check_learner(learner))
     orders = np.array(list(permutations(range(T))))
-    values = _order_values(criterion, orders, memory, check_learner(learner))
+    values = _order_values(criterion, orders, memory, learner)
     best = int(np.argmin(values))
     order = tuple(orders[best].tolist())
     return ReplayOrder(problem, order, float(values[best]), float(values.max()), values, criterion.objective)

@@ -207,7 +207,9 @@ class Mixture:
         else:
             change, squared = _underparameterized(R, *drawn)
             squared = squared / denominator
-        return self._moved(w, unit, change[:, :, 0].T, squared, (np.ascontiguousarray(h.T), not_kept))
+        return self._moved(
+            w, unit, np.asarray(change[:, :, 0].T, dtype=float), squared, (np.ascontiguousarray(h.T), not_kept)
+        )
 
     def _distance(self, w: Array) -> tuple[Array, Array]:
         """Return the last vector of the basis (width - fixed, runs), and w*_0 - w in the basis (q, runs)."""

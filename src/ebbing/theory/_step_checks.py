@@ -20,7 +20,7 @@ def check_rates_converge(samples: npt.NDArray[np.int64], p: int, learner: Linear
     if isinstance(learner, GradientSteps):
         N = int(samples.max())
         edge = (np.sqrt(N) + np.sqrt(p)) ** 2
-        if learner.rate * edge > 2:
+        if diverging(samples, p, learner).any():
             raise ValueError(
                 f"{learner} diverges along eigenvalues of X'X above 2 / rate = {2 / learner.rate:.4g}, and with "
                 f"N={N} samples in a step and p={p} they reach (sqrt(N) + sqrt(p))^2 = {edge:.4g}; use a rate below "
@@ -28,10 +28,19 @@ def check_rates_converge(samples: npt.NDArray[np.int64], p: int, learner: Linear
             )
 
 
+def diverging(samples: npt.NDArray[np.int64], p: int, learner: LinearLearner) -> npt.NDArray[np.bool_]:
+    """Return where gradient steps diverge along typical eigenvalues: N samples in each step (any shape)."""
+    if not isinstance(learner, GradientSteps):
+        return np.zeros(samples.shape, dtype=np.bool_)
+    return learner.rate * (np.sqrt(samples) + np.sqrt(p)) ** 2 > 2
+
+
 def check_single_tasks(samples: npt.NDArray[np.int64], learner: LinearLearner) -> None:
     """Raise where one-pass SGD learns several tasks in a step: samples n_sj (S, T)."""
+    if not isinstance(learner, OnePassSgd):
+        return
     mixed = np.flatnonzero(np.count_nonzero(samples, axis=1) > 1)
-    if isinstance(learner, OnePassSgd) and len(mixed):
+    if len(mixed):
         raise UnknownExpectationError(
             f"{learner}: step {mixed[0] + 1} mixes tasks, and the result depends on the order of their samples; give "
             "each task a step of its own, in that order, such as [{1: 50}, {0: 10}] for {1: 50, 0: 10}"

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from ebbing import Averaged, Curriculum, GradientFlow, Problem, Ridge, best_replay, expect
+from ebbing import Averaged, Curriculum, GradientFlow, GradientSteps, OnePassSgd, Problem, Ridge, best_replay, expect
 from ebbing.learners import MinimumNorm
 from ebbing.order import best_order_with_replay, best_penalty, best_stopping_time, best_weight, replay_curve
 from ebbing.order._clock import Clock
@@ -246,3 +246,24 @@ def test_bad_problems():
         best_replay(Problem.orthogonal(T=2, n=19, p=20, sigma=1), 5)
     with pytest.raises(ValueError, match="learner="):
         best_replay(Problem.orthogonal(T=2, n=5, p=20), 5, learner=Ridge)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("search", [lambda p, x: best_replay(p, 5, learner=x), lambda p, x: replay_curve(p, learner=x)])
+def test_one_pass_sgd_on_mixtures_is_refused_as_in_expect(search):
+    problem = Problem.orthogonal(T=3, n=20, p=60)
+    with pytest.raises(ValueError, match="mixes tasks, and the result depends on the order of their samples"):
+        search(problem, OnePassSgd(0.001))
+    with pytest.raises(ValueError, match="mixes tasks"):
+        best_order_with_replay(problem, 5, learner=OnePassSgd(0.001))
+    assert best_order_with_replay(problem, 0, learner=OnePassSgd(0.001)).value > 0
+
+
+def test_plans_with_which_gradient_steps_diverge_are_not_taken():
+    """With 20 samples in a step the rate converges, with 80 it does not: rate (sqrt(N) + sqrt(p))^2 > 2."""
+    problem, learner = Problem.categories("AAB", n=20, p=60, sigma=0.3), GradientSteps(0.011, 20)
+    plan = best_replay(problem, 120, learner=learner, seconds=0.5)
+    assert plan.value <= plan.none
+    assert expect(problem, plan.curriculum, learner=learner).generalization == pytest.approx(plan.value)
+    assert np.isinf(replay_curve(problem, [0, 60], learner=learner).generalization).tolist() == [False, True]
+    with pytest.raises(ValueError, match="use a rate below"):
+        best_replay(problem, 120, learner=GradientSteps(0.1, 20))
