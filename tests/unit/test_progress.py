@@ -18,10 +18,15 @@ def test_work_is_silent_without_a_terminal(capsys, monkeypatch):
 def test_parts_are_silent_without_a_terminal_and_fail_on(capsys, monkeypatch):
     clock = [0.0]
     monkeypatch.setattr(_progress.time, "monotonic", lambda: clock[0])
-    with pytest.raises(OSError, match="full"), _progress.progress_bars(["theory", "networks"]) as part:
-        with part("theory") as report:
-            clock[0] = 100.0
-            report(0.5, "seed 1")
-        with part("networks") as report:
-            raise OSError("the disk is full")
+
+    def work():
+        with _progress.progress_bars(["theory", "networks"]) as part:
+            with part("theory") as report:
+                clock[0] = 100.0
+                report(0.5, "seed 1")
+            with part("networks"):
+                raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="full"):
+        work()
     assert capsys.readouterr() == ("", "")
