@@ -70,7 +70,7 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
     "TaskVectors": ("How alike your tasks are", {"plot": SIMILARITY}),
     "MetricSummary": (
         "What was forgotten",
-        {"plot": "A bar for each metric, in the unit of the matrix; the table has their definitions."},
+        {"plot": "Each task just learned and at the end: the gap between the two is what was forgotten."},
     ),
     "Measurement": ("What was measured in each order", {"plot": "Measured forgetting, order by order."}),
     "StreamRun": (
