@@ -129,6 +129,18 @@ def test_report_fits_a_telephone(tab):
     tab.page.set_viewport_size({"width": 1280, "height": 900})
 
 
+def test_report_prints_dark_on_white(tab):
+    tab.page.emulate_media(media="print", color_scheme="dark")
+    tab.settle()
+    ink = "getComputedStyle(document.querySelector('#figure-fig1 .xtick text')).fill"
+    assert tab.page.evaluate(ink) == "rgb(28, 37, 48)"
+    assert (
+        tab.page.evaluate("getComputedStyle(document.querySelector('section')).backgroundColor") == "rgb(255, 255, 255)"
+    )
+    tab.page.emulate_media(media="screen", color_scheme="light")
+    tab.settle()
+
+
 def test_report_is_below_eight_megabytes(folder):
     assert (folder / "report.html").stat().st_size < 8_000_000
 

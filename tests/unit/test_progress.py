@@ -1,5 +1,7 @@
 """Progress where there is no terminal, as in a log file: nothing is printed, however long the work takes."""
 
+import pytest
+
 from ebbing import _progress
 
 
@@ -10,4 +12,21 @@ def test_work_is_silent_without_a_terminal(capsys, monkeypatch):
         for second in range(0, 1000, 10):
             clock[0] = float(second)
             report(second / 1000, f"{second // 10} of 100 tasks")
+    assert capsys.readouterr() == ("", "")
+
+
+def test_parts_are_silent_without_a_terminal_and_fail_on(capsys, monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr(_progress.time, "monotonic", lambda: clock[0])
+
+    def work():
+        with _progress.progress_bars(["theory", "networks"]) as part:
+            with part("theory") as report:
+                clock[0] = 100.0
+                report(0.5, "seed 1")
+            with part("networks"):
+                raise OSError("the disk is full")
+
+    with pytest.raises(OSError, match="full"):
+        work()
     assert capsys.readouterr() == ("", "")

@@ -10,7 +10,7 @@ import typer
 
 from ebbing.cli._html import check_html, write_html
 from ebbing.cli.options import AsJson, Html, Seed
-from ebbing.cli.parsing import check_output_file, parse_objective, parse_whole
+from ebbing.cli.parsing import check_picture, parse_objective, parse_whole
 
 _SIZE = {"parser": parse_whole, "metavar": "INTEGER", "show_default": False}
 
@@ -78,12 +78,9 @@ def forecast(
     from ebbing.io.schema import to_json
     from ebbing.io.task_files import read_task_files, reorder_tasks
     from ebbing.plot.forecasts import save_forecast
-    from ebbing.plot.order import picture_format
 
     minimized = parse_objective(objective)
-    if plot is not None:
-        picture_format(plot)
-        check_output_file("--plot", plot)
+    check_picture(plot)
     check_html(html)
     if (folder is None) == (tasks is None):
         raise ValueError("give the tasks once: a folder with one file per task, or --tasks module:function")

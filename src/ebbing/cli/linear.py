@@ -9,7 +9,7 @@ import typer
 
 from ebbing.cli._html import check_html, write_html
 from ebbing.cli.options import AsJson, Html, LearnerName, ProblemOptions, Replay, Seed, with_problem
-from ebbing.cli.parsing import check_output_file, parse_learner, parse_objective, parse_whole
+from ebbing.cli.parsing import check_picture, parse_learner, parse_objective, parse_whole
 
 
 @with_problem
@@ -131,16 +131,14 @@ def order(
         from ebbing.io.schema import front_json, order_json, replay_order_json, to_json
         from ebbing.order import Stakes, best_order_with_replay, heed_interrupts
         from ebbing.order._compilation import compiling
-        from ebbing.plot.order import picture_format, save
+        from ebbing.plot.order import save
 
         minimized, seconds = parse_objective(objective), check_seconds(seconds)
         check_html(html)
         all_orders = replay is not None or learner is not None
         if all_orders and (plot is not None or front):
             raise ValueError("--replay and --learner try all orders of a few tasks: leave out --plot and --front")
-        if plot is not None:
-            picture_format(plot)
-            check_output_file("--plot", plot)
+        check_picture(plot)
         if front and (plot is not None or objective != "forgetting"):
             raise ValueError(
                 "--front shows all balances of forgetting and generalization: leave out --plot and --objective"
@@ -207,12 +205,9 @@ def metrics(
     from ebbing.io.matrices import summarize_file
     from ebbing.io.schema import metrics_json, to_json
     from ebbing.plot.metrics import save
-    from ebbing.plot.order import picture_format
 
     check_html(html)
-    if plot is not None:
-        picture_format(plot)
-        check_output_file("--plot", plot)
+    check_picture(plot)
     summary = summarize_file(file, kind, run)
     if plot is not None:
         save(summary, plot)

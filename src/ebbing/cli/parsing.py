@@ -166,6 +166,15 @@ def check_output_file(option: str, path: Path) -> Path:
     return path
 
 
+def check_picture(path: Path | None) -> None:
+    """An error, before any work, if the picture of --plot cannot be drawn or written."""
+    from ebbing.plot.order import picture_format
+
+    if path is not None:
+        picture_format(path)
+        check_output_file("--plot", path)
+
+
 def _check_writable(option: str, path: Path) -> None:
     """An error if the nearest folder that exists does not allow to write, or is none."""
     above = next((place for place in (path, *path.absolute().parents) if place.exists()), path)

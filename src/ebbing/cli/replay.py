@@ -9,7 +9,7 @@ import typer
 
 from ebbing.cli._html import check_html, write_html
 from ebbing.cli.options import AsJson, Html, LearnerName, ProblemOptions, with_problem
-from ebbing.cli.parsing import check_output_file, parse_learner, parse_objective, parse_whole
+from ebbing.cli.parsing import check_picture, parse_learner, parse_objective, parse_whole
 
 
 @with_problem
@@ -45,13 +45,10 @@ def replay(
     from ebbing.cli._console import print_result
     from ebbing.io.schema import replay_json, to_json
     from ebbing.order import best_replay, replay_curve
-    from ebbing.plot.order import picture_format
     from ebbing.plot.replay import save
 
     problem = given.load()
-    if plot is not None:
-        picture_format(plot)
-        check_output_file("--plot", plot)
+    check_picture(plot)
     check_html(html)
     how = parse_learner(learner)
     most = max(1, int(problem.n.sum()) // 5) if budget is None else budget

@@ -66,6 +66,7 @@
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   prefersDark.addEventListener("change", draw);
   isNarrow.addEventListener("change", draw);
+  matchMedia("print").addEventListener("change", draw); // on white paper, whatever the screen
   $("theme").addEventListener("click", () => {
     const chosen = document.documentElement.dataset.theme;
     document.documentElement.dataset.theme = (chosen ? chosen === "dark" : prefersDark.matches) ? "light" : "dark";

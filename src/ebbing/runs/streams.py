@@ -111,7 +111,7 @@ class StreamRun(Tabular):
         )
         tables = [Table("Accuracy in percent", ["", *(f"on {task}" for task in self.tasks)], matrix, kept)]
         if self.finished and len(self.tasks) > 1:
-            tables += metrics.summary(100 * self.accuracies, kind="accuracy")._tables()
+            tables += metrics.summary(self.accuracies, kind="accuracy", names=self.tasks)._tables()
         return tables
 
 
