@@ -20,6 +20,7 @@ import bench_networks
 import bench_order
 import bench_records
 import bench_steps
+import bench_transformers
 from harness import markdown
 
 SUITES = {
@@ -30,6 +31,7 @@ SUITES = {
     "forecast": ("Forecasts", bench_forecast),
     "networks": ("Networks", bench_networks),
     "methods": ("Protecting old tasks", bench_methods),
+    "transformers": ("Protecting a pretrained transformer", bench_transformers),
     "records": ("Records of runs", bench_records),
 }
 RESULTS = Path(__file__).with_name("results.md")
