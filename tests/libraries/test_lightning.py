@@ -7,7 +7,7 @@ import lightning.pytorch as pl
 import numpy as np
 import pytest
 import torch
-from run_example import run_example
+from run_example import code_blocks, run_example
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from torchmetrics import MeanMetric
@@ -176,3 +176,21 @@ def test_example(monkeypatch, capsys):
 
 def test_examples_in_docstrings():
     assert doctest.testmod(lightning_integration).failed == 0
+
+
+@pytest.mark.filterwarnings("ignore")  # Lightning's advice on loggers, and on folders that exist
+def test_page(tasks, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    train, test = tasks
+
+    class Logging(Module):
+        def validation_step(self, batch, index):
+            self.log("val_accuracy", (self(batch[0]).argmax(1) == batch[1]).float().mean())
+
+    loaders = {name: DataLoader(TensorDataset(*data), batch_size=50) for name, data in zip(test, train, strict=True)}
+    namespace = {"train": loaders, "test": test}
+    for block in code_blocks("Lightning"):
+        namespace["module"] = Logging()
+        exec(block, namespace)
+        assert namespace["forgetting"].matrix.learned == 2
+    assert namespace["learner"].tasks == list(test)
