@@ -23,11 +23,11 @@ from ebbing.learn.projection._parametrization import RotatedWeight, TrustedTask
 from ebbing.learn.projection.learner import ProjectionLearner
 from ebbing.learn.training._machine import single_thread
 from ebbing.learn.training._task_argument import bind_task
-from ebbing.learn.training.batches import Pair
 from ebbing.learn.training.schedule import Schedule, fit, task_loss
 from harness import Row, at_least, at_most, markdown
 
 State = dict[str, Tensor]
+Pair = tuple[Tensor, Tensor]
 Forward = Callable[[Tensor], Tensor]
 
 RATE = 0.01

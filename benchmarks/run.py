@@ -21,6 +21,7 @@ import bench_networks
 import bench_order
 import bench_records
 import bench_steps
+import bench_transformers
 from harness import markdown
 
 SUITES = {
@@ -31,6 +32,7 @@ SUITES = {
     "forecast": ("Forecasts", bench_forecast),
     "networks": ("Networks", bench_networks),
     "methods": ("Protecting old tasks", bench_methods),
+    "transformers": ("Protecting a pretrained transformer", bench_transformers),
     "integrations": ("Integrations", bench_integrations),
     "records": ("Records of runs", bench_records),
 }

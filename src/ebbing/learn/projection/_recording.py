@@ -78,12 +78,14 @@ def _attention_inputs(
     found: dict[str, Call] = {"in_proj_weight": query if same else (query, key, value)}
     found |= {"q_proj_weight": query, "k_proj_weight": key, "v_proj_weight": value}
     batch_first = module.batch_first and query.ndim == 3
-    tokens = [part.transpose(0, 1) if batch_first else part for part in (query, key, value)]
+    q, k, v = (part.transpose(0, 1) if batch_first else part for part in (query, key, value))
     weights = {f"{name}_proj_weight": getattr(module, f"{name}_proj_weight") for name in "qkv"}
     separate = module.in_proj_weight is None
     with torch.no_grad():
         heads, _ = functional.multi_head_attention_forward(
-            *tokens,
+            q,
+            k,
+            v,
             module.embed_dim,
             module.num_heads,
             module.in_proj_weight,

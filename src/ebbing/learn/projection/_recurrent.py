@@ -68,6 +68,7 @@ def _single_layer(module: nn.RNNBase, suffix: str, size: int) -> nn.RNNBase:
         for name in inner._flat_weights_names
     ]
     for name, value in zip(inner._flat_weights_names, values, strict=True):
+        assert value is not None
         setattr(inner, name, nn.Parameter(value.detach(), requires_grad=False))
     return inner
 
