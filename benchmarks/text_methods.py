@@ -142,15 +142,10 @@ class Run:
     seconds: float = 0.0
 
     def arguments(self, rate: float = RATE) -> TrainingArguments:
-        quiet = {"report_to": [], "disable_tqdm": True, "save_strategy": "no", "logging_strategy": "no"}
-        settings: dict[str, Any] = {
-            "num_train_epochs": EPOCHS,
-            "learning_rate": rate,
-            "seed": self.seed,
-            "use_cpu": True,
-        }
-        sizes = {"per_device_train_batch_size": BATCH, "per_device_eval_batch_size": TEST}
-        return TrainingArguments(str(self.folder), **quiet, **settings, **sizes)
+        settings: dict[str, Any] = {"num_train_epochs": EPOCHS, "learning_rate": rate, "seed": self.seed}
+        settings |= {"per_device_train_batch_size": BATCH, "per_device_eval_batch_size": TEST, "use_cpu": True}
+        settings |= {"report_to": [], "disable_tqdm": True, "save_strategy": "no", "logging_strategy": "no"}
+        return TrainingArguments(str(self.folder), **settings)
 
     def learn(self, trainer: Trainer, name: str) -> None:
         """Train, and count the processor's time without the evaluations."""

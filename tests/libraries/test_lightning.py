@@ -2,6 +2,7 @@
 
 import doctest
 import re
+from typing import Any
 
 import lightning.pytorch as pl
 import numpy as np
@@ -57,7 +58,7 @@ class Module(pl.LightningModule):
 
 
 def make_trainer(*callbacks):
-    quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+    quiet: dict[str, Any] = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
     return pl.Trainer(max_epochs=3, callbacks=[*callbacks], accelerator="cpu", enable_checkpointing=False, **quiet)
 
 
@@ -138,7 +139,7 @@ def test_interrupted_protection_is_undone(tasks):
     before = [value.clone() for value in module.parameters()]
 
     class Interruption(pl.Callback):
-        def on_train_batch_end(self, *args):
+        def on_train_batch_end(self, *args, **kwargs):
             raise RuntimeError("stop")
 
     data = tasks[0][0]

@@ -1,6 +1,7 @@
 """transformers: a Trainer that protects old tasks, with and without PEFT."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
@@ -160,7 +161,7 @@ def test_page(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     measured, protected, adapted = code_blocks("transformers")
     names = {"news": 0, "mail": 1}
-    given = {"arguments": make_arguments(tmp_path, num_train_epochs=1), "compute_metrics": accuracy}
+    given: dict[str, Any] = {"arguments": make_arguments(tmp_path, num_train_epochs=1), "compute_metrics": accuracy}
     given |= {"train": {name: Sequences(k, 60) for name, k in names.items()}}
     given |= {"test": {name: Sequences(k, 20, seed=1) for name, k in names.items()}}
     for block in (measured, protected):
