@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import warnings
+from typing import Any
 
 import lightning.pytorch as pl
 import torch
@@ -43,7 +44,12 @@ class Perceptron(pl.LightningModule):
 
 
 def make_trainer(*callbacks: pl.Callback) -> pl.Trainer:
-    quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False, "accelerator": "cpu"}
+    quiet: dict[str, Any] = {
+        "logger": False,
+        "enable_progress_bar": False,
+        "enable_model_summary": False,
+        "accelerator": "cpu",
+    }
     return pl.Trainer(max_epochs=5, callbacks=[*callbacks], enable_checkpointing=False, **quiet)
 
 

@@ -15,3 +15,10 @@ def run_example(monkeypatch, capsys, name, *arguments):
     printed = capsys.readouterr().out
     lines = re.findall(r"^(.*): forgetting (.*), accuracy (.*)$", printed, re.MULTILINE)
     return printed, {method: (float(forgetting), float(accuracy)) for method, forgetting, accuracy in lines}
+
+
+def code_blocks(heading):
+    """Return the programs below a heading of the page on integrations, which readers paste."""
+    page = (EXAMPLES.parent / "docs" / "howto" / "integrations.md").read_text(encoding="utf-8")
+    (section,) = re.findall(rf"^## {heading}\n(.*?)(?=^## )", page, re.MULTILINE | re.DOTALL)
+    return re.findall(r"^```python\n(.*?)^```", section, re.MULTILINE | re.DOTALL)

@@ -2,6 +2,7 @@
 
 import doctest
 import warnings
+from collections import OrderedDict
 
 import avalanche_stand_ins  # noqa: F401 (imports Avalanche without torchvision)
 import numpy as np
@@ -12,7 +13,7 @@ from avalanche.evaluation.metrics import accuracy_metrics, bwt_metrics, forgetti
 from avalanche.models import MTSimpleMLP
 from avalanche.training.plugins import EvaluationPlugin
 from avalanche.training.supervised import Naive
-from run_example import run_example
+from run_example import code_blocks, run_example
 from torch import nn
 
 import ebbing.integrations.avalanche as avalanche_integration
@@ -192,3 +193,12 @@ def test_example(monkeypatch, capsys):
 
 def test_examples_in_docstrings():
     assert doctest.testmod(avalanche_integration).failed == 0
+
+
+def test_page(benchmark, capsys):
+    (block,) = code_blocks("Avalanche")
+    model = nn.Sequential(OrderedDict(body=nn.Linear(30, 40), relu=nn.ReLU(), head=nn.Linear(40, 2)))
+    evaluator = EvaluationPlugin(accuracy_metrics(experience=True), loggers=[])
+    namespace = {"model": model, "benchmark": benchmark, "evaluator": evaluator}
+    exec(block, namespace | {"optimizer": torch.optim.SGD(model.parameters(), 0.1)})
+    assert "Top1_Acc_Exp on each task" in capsys.readouterr().out

@@ -2,12 +2,13 @@
 
 import doctest
 import re
+from typing import Any
 
 import lightning.pytorch as pl
 import numpy as np
 import pytest
 import torch
-from run_example import run_example
+from run_example import code_blocks, run_example
 from torch import nn
 from torch.utils.data import DataLoader, TensorDataset
 from torchmetrics import MeanMetric
@@ -57,7 +58,7 @@ class Module(pl.LightningModule):
 
 
 def make_trainer(*callbacks):
-    quiet = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+    quiet: dict[str, Any] = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
     return pl.Trainer(max_epochs=3, callbacks=[*callbacks], accelerator="cpu", enable_checkpointing=False, **quiet)
 
 
@@ -138,7 +139,7 @@ def test_interrupted_protection_is_undone(tasks):
     before = [value.clone() for value in module.parameters()]
 
     class Interruption(pl.Callback):
-        def on_train_batch_end(self, *args):
+        def on_train_batch_end(self, *args, **kwargs):
             raise RuntimeError("stop")
 
     data = tasks[0][0]
@@ -176,3 +177,21 @@ def test_example(monkeypatch, capsys):
 
 def test_examples_in_docstrings():
     assert doctest.testmod(lightning_integration).failed == 0
+
+
+@pytest.mark.filterwarnings("ignore")  # Lightning's advice on loggers, and on folders that exist
+def test_page(tasks, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    train, test = tasks
+
+    class Logging(Module):
+        def validation_step(self, batch, index):
+            self.log("val_accuracy", (self(batch[0]).argmax(1) == batch[1]).float().mean())
+
+    loaders = {name: DataLoader(TensorDataset(*data), batch_size=50) for name, data in zip(test, train, strict=True)}
+    namespace = {"train": loaders, "test": test}
+    for block in code_blocks("Lightning"):
+        namespace["module"] = Logging()
+        exec(block, namespace)
+        assert namespace["forgetting"].matrix.learned == 2
+    assert namespace["learner"].tasks == list(test)

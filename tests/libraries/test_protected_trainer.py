@@ -1,12 +1,13 @@
 """transformers: a Trainer that protects old tasks, with and without PEFT."""
 
 import re
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from peft import LoraConfig, get_peft_model
-from run_example import run_example
+from run_example import code_blocks, run_example
 from tiny_bert import Sequences, accuracy, make_arguments, make_model
 from torch import nn
 from torch.utils.data import Dataset, IterableDataset
@@ -154,3 +155,22 @@ def test_example(monkeypatch, capsys):
     for name in ("GPM", "GPM on adapters"):
         assert abs(found[name][0]) < 0.05
         assert found[name][1] > 0.5
+
+
+def test_page(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    measured, protected, adapted = code_blocks("transformers")
+    names = {"news": 0, "mail": 1}
+    given: dict[str, Any] = {"arguments": make_arguments(tmp_path, num_train_epochs=1), "compute_metrics": accuracy}
+    given |= {"train": {name: Sequences(k, 60) for name, k in names.items()}}
+    given |= {"test": {name: Sequences(k, 20, seed=1) for name, k in names.items()}}
+    for block in (measured, protected):
+        namespace = given | {"model": make_model()}
+        exec(block, namespace)
+        assert namespace["forgetting"].matrix.learned == 2
+    assert (tmp_path / "forgetting.json").exists()
+    assert (tmp_path / "learner.safetensors").exists()
+    namespace = {"model": make_model()}
+    exec(adapted, namespace)
+    make_trainer(namespace["learner"], "even", tmp_path).train()
+    assert namespace["learner"].tasks == ["even"]

@@ -20,7 +20,7 @@ def make_trainer(model, task, folder, **changed):
     return Trainer(model, **settings | changed)
 
 
-def learn(model, folder, forgetting=None, tasks=range(2)):
+def learn(model, folder, forgetting=None, tasks=(0, 1)):
     for task in tasks:
         trainer = make_trainer(model, task, folder)
         if forgetting is not None:
@@ -69,7 +69,7 @@ def test_loss_needs_no_compute_metrics(tmp_path):
 def test_interrupted_sequences_continue(tmp_path):
     file, model = tmp_path / "forgetting.json", make_model()
     forgetting = ForgettingCallback(TESTS, file)
-    learn(model, tmp_path, forgetting, tasks=[0])
+    learn(model, tmp_path, forgetting, tasks=(0,))
 
     class Interruption(TrainerCallback):
         def on_step_end(self, *args, **kwargs):
@@ -84,7 +84,7 @@ def test_interrupted_sequences_continue(tmp_path):
         ForgettingCallback(TESTS, file)
     again = ForgettingCallback(TESTS, file, resume=True)
     assert again.remaining == ("odd",)
-    learn(model, tmp_path, again, tasks=[1])
+    learn(model, tmp_path, again, tasks=(1,))
     np.testing.assert_array_equal(again.matrix.values[:2], before[:2])
     assert again.matrix.learned == 2
 

@@ -1,5 +1,7 @@
 """A transformer of two thousand weights, and tasks of token sequences for it."""
 
+from typing import Any
+
 import torch
 from torch.utils.data import Dataset
 from transformers import BertConfig, BertForSequenceClassification, TrainingArguments
@@ -26,12 +28,17 @@ class Sequences(Dataset):
 def make_model(seed=0):
     torch.manual_seed(seed)
     sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32}
-    return BertForSequenceClassification(BertConfig(vocab_size=TOKENS, num_labels=2, **sizes))
+    return BertForSequenceClassification(BertConfig(**{"vocab_size": TOKENS, "num_labels": 2} | sizes))
 
 
 def make_arguments(folder, **changed):
     """Few steps, and no word on the screen."""
-    settings = {"num_train_epochs": 3, "learning_rate": 5e-3, "per_device_train_batch_size": 16, "report_to": []}
+    settings: dict[str, Any] = {
+        "num_train_epochs": 3,
+        "learning_rate": 5e-3,
+        "per_device_train_batch_size": 16,
+        "report_to": [],
+    }
     settings |= {"disable_tqdm": True, "save_strategy": "no", "logging_strategy": "no", "use_cpu": True}
     return TrainingArguments(str(folder), **settings | changed)
 

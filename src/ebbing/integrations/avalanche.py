@@ -56,10 +56,13 @@ class ProtectionPlugin(SupervisedPlugin):
         learner: The learner, once the first experience has started; `learner.save(file)` writes everything.
     """
 
+    method: ProjectionMethod
+    learner: ProjectionLearner | None
+
     def __init__(self, method: ProjectionMethod) -> None:
         super().__init__()
         self.method = method
-        self.learner: ProjectionLearner | None = None
+        self.learner = None
         self._training, self._evaluation = ExitStack(), ExitStack()
         self._trained: int | None = None  # the experience that is learned now
 

@@ -135,6 +135,10 @@ class ProtectionCallback(Callback):
         examples: Training data of the task.
     """
 
+    learner: ProjectionLearner
+    task: str
+    examples: Any
+
     def __init__(self, learner: ProjectionLearner, task: str, examples: Any) -> None:
         self.learner, self.task, self.examples = learner, task, examples
         self._context = ExitStack()

@@ -194,6 +194,9 @@ class ProtectedTrainer(Trainer):
         ValueError: If the learner cannot protect tasks, the model is another one, or an argument does not fit.
     """
 
+    learner: ProjectionLearner
+    task: str
+
     def __init__(self, learner: ProjectionLearner, task: str, **arguments: Any) -> None:
         from ebbing.learn.projection.learner import ProjectionLearner
 

@@ -206,5 +206,5 @@ def test_kind_is_what_the_file_says(tmp_path):
     for name, content in (("errors", '{"errors": [[1.0]]}'), ("accuracies", '{"accuracies": [[1.0]]}')):
         (tmp_path / "one.json").write_text(content)
         assert summarize_file(tmp_path / "one.json").kind == name.replace("ies", "y").removesuffix("s")
-        np.savez(tmp_path / "one.npz", **{name: np.ones((1, 1))})
+        np.savez(tmp_path / "one.npz", **{name: np.ones((1, 1))})  # type: ignore[arg-type]
         assert summarize_file(tmp_path / "one.npz").kind == name.replace("ies", "y").removesuffix("s")
