@@ -1,6 +1,7 @@
 """Fashion-MNIST, and data sets that a distribution's package installs."""
 
 import gzip
+import importlib
 from dataclasses import replace
 
 import numpy as np
@@ -44,8 +45,9 @@ def test_a_damaged_package_is_refused(installed):
 
 
 def test_fashion_mnist_has_the_form_of_mnist(monkeypatch):
-    monkeypatch.setattr("ebbing.data.fashion_mnist.FASHION_MNIST", replace(FASHION_MNIST, files=FILES))
-    monkeypatch.setattr("ebbing.data.fashion_mnist.load", lambda dataset, progress: CONTENTS)
+    module = importlib.import_module("ebbing.data.fashion_mnist")  # the attribute of this name is the function
+    monkeypatch.setattr(module, "FASHION_MNIST", replace(FASHION_MNIST, files=FILES))
+    monkeypatch.setattr(module, "load", lambda dataset, progress: CONTENTS)
     found = data.fashion_mnist()
     assert np.array_equal(found.train_images, ARRAYS["train-images-idx3-ubyte"])
     assert np.array_equal(found.test_labels, ARRAYS["t10k-labels-idx1-ubyte"])
