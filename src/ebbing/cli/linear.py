@@ -249,21 +249,37 @@ def metrics(
         typer.Argument(metavar="FILE", help="CSV, JSON, npy or npz: a row after each task, a column for each task."),
     ],
     kind: Annotated[
-        str | None, typer.Option(metavar="error|accuracy", help="What the matrix holds. Required.", show_default=False)
+        str | None,
+        typer.Option(
+            metavar="error|accuracy",
+            help='What the matrix holds. Needed unless the file says it: JSON or npz with "errors" or "accuracies".',
+            show_default=False,
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Save a picture of what was forgotten of each task: .png, .svg or .pdf."),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute the published metrics of an error or accuracy matrix.
+    """Say what was forgotten, and compute every published metric of an error or accuracy matrix.
 
     Example: ebbing metrics accuracies.csv --kind accuracy
     """
     from ebbing.cli._console import print_result
     from ebbing.io.matrices import summarize_file
     from ebbing.io.schema import metrics_json, to_json
+    from ebbing.plot.metrics import save
+    from ebbing.plot.order import picture_format
 
-    if kind is None:
+    if kind is None and file.suffix.lower() not in (".json", ".npz"):
         raise ValueError("--kind is missing: say --kind error (lower is better) or --kind accuracy (higher is better)")
+    if plot is not None:
+        picture_format(plot)
+        check_output_file("--plot", plot)
     summary = summarize_file(file, kind)
+    if plot is not None:
+        save(summary, plot)
     if as_json:
         print(to_json("metrics", metrics_json(summary)))
     else:

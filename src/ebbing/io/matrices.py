@@ -34,12 +34,13 @@ from ebbing._validate import EntryError
 from ebbing.io._arrays import check_cells, read_array
 from ebbing.io._bytes import read_bytes, read_text
 from ebbing.io._delimited import parse_delimited, parse_number
-from ebbing.metrics import MetricSummary, summary
+from ebbing.metrics import Kind, MetricSummary, summary
 
 FORMATS = (".csv", ".tsv", ".json", ".npy", ".npz")
 """Endings of files that hold a matrix."""
 
-_ERROR_KEYS = ("errors", "accuracies", "matrix")
+_KINDS: dict[str, Kind] = {"errors": "error", "accuracies": "accuracy"}
+_ERROR_KEYS = (*_KINDS, "matrix")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,7 @@ class NamedMatrix:
         row_names: One name per row, or nothing.
         lines: The line of each row in a CSV file, or nothing.
         first_cell: The place in its line of a row's first number, from 1.
+        key: The name of the matrix in a JSON object or an npz file, or nothing.
     """
 
     values: NDArray[np.float64]
@@ -59,6 +61,7 @@ class NamedMatrix:
     row_names: tuple[str, ...] = ()
     lines: tuple[int, ...] = ()
     first_cell: int = 1
+    key: str = ""
 
     def place(self, row: int, column: int) -> str:
         """Return where a number stands in its file.
@@ -104,22 +107,28 @@ def read_matrix(path: str | os.PathLike[str]) -> NDArray[np.float64]:
     return _read_error_matrix(path).values
 
 
-def summarize_file(path: str | os.PathLike[str], kind: str) -> MetricSummary:
-    """Return every metric of the error or accuracy matrix in a file.
+def summarize_file(path: str | os.PathLike[str], kind: str | None = None) -> MetricSummary:
+    """Return what was forgotten and every metric of the error or accuracy matrix in a file.
 
     Args:
         path: A file as `read_matrix` reads it.
-        kind: "error" or "accuracy": what the matrix holds.
+        kind: "error" or "accuracy": what the matrix holds; None if its key in the file says it.
 
     Returns:
-        The metrics.
+        The metrics, with the names of tasks that the file gives to its columns.
 
     Raises:
-        ValueError: If the file does not hold such a matrix; the message names the file and the place.
+        ValueError: If the file does not hold such a matrix, the message names the file and the place; or if nothing
+            tells what it holds.
     """
     matrix = _read_error_matrix(path)
+    kind = kind or _KINDS.get(matrix.key)
+    if kind is None:
+        raise ValueError(
+            f"{path}: errors or accuracies? Say 'error' (lower is better) or 'accuracy' (higher is better)"
+        )
     try:
-        return summary(matrix.values, kind=kind)  # type: ignore[arg-type]  (checked there)
+        return summary(matrix.values, kind=kind, names=matrix.column_names or None)  # type: ignore[arg-type]  (checked)
     except EntryError as error:
         raise ValueError(f"{path}: {matrix.place(*error.index)}: {error}") from None
 
@@ -181,27 +190,34 @@ def read_named_matrix(
 
 def _numpy(file: Path, keys: Sequence[str]) -> NamedMatrix:
     content = read_bytes(file, MOST_MATRIX_BYTES)
-    matrix, names = read_array(file, content, lambda found: _choose_key(file, found, keys))
+    chosen: list[str] = []  # the key in an npz; an npy has none
+
+    def choose(found: Sequence[str]) -> str:
+        chosen.append(_choose_key(file, found, keys))
+        return chosen[0]
+
+    matrix, names = read_array(file, content, choose)
     with np.errstate(all="ignore"):  # a signaling NaN is NaN; what is too large becomes infinite, which nobody accepts
-        return NamedMatrix(matrix.astype(np.float64), _names(names))
+        return NamedMatrix(matrix.astype(np.float64), _names(names), key="".join(chosen))
 
 
 # -------------------------------------------------------------------- JSON
 
 
 def _json(file: Path, keys: Sequence[str]) -> NamedMatrix:
-    text, names = _text(file, ",[{"), ()
+    text, names, key = _text(file, ",[{"), (), ""
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as problem:
         raise ValueError(f"{file}: not valid JSON ({problem}); is it half-written?") from problem
     if isinstance(content, dict):
         names = _names(content.get("names"))
-        content = content[_choose_key(file, list(content), keys)]
+        key = _choose_key(file, list(content), keys)
+        content = content[key]
     if not isinstance(content, list) or not all(isinstance(row, list) for row in content):
         raise ValueError(f"{file}: holds {reprlib.repr(content)}; a matrix is a list of rows, each a list of numbers")
     rows = [[_json_cell(file, r, c, cell) for c, cell in enumerate(row, 1)] for r, row in enumerate(content, 1)]
-    return NamedMatrix(_padded(file, rows), names)
+    return NamedMatrix(_padded(file, rows), names, key=key)
 
 
 def _json_cell(file: Path, row: int, column: int, cell: Any) -> float:
