@@ -1,11 +1,13 @@
 """Real data: MNIST is fetched into the cache (12 MB, once per machine), CIFAR-100 is tested if it is there."""
 
 import hashlib
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from ebbing import data
+from ebbing.data.fashion_mnist import FASHION_MNIST
 
 
 def test_mnist_is_the_real_dataset():
@@ -48,3 +50,15 @@ def test_cifar100_is_the_real_dataset():
     scaled = [cifar.train_images[..., color] / np.float64(255) for color in range(3)]
     np.testing.assert_allclose([x.mean() for x in scaled], [0.5070751592, 0.4865488733, 0.4409178433], atol=1e-9)
     np.testing.assert_allclose([x.std() for x in scaled], [0.2673342859, 0.2564384629, 0.2761504713], atol=1e-9)
+
+
+def test_fashion_mnist_is_the_real_dataset():
+    """Only if it is in the cache or installed: it is not needed by anything else."""
+    installed = any((Path(folder) / "t10k-labels-idx1-ubyte.gz").exists() for folder in FASHION_MNIST.folders)
+    if not installed and any(entry.state != "verified" for entry in data.status("fashion-mnist")):
+        pytest.skip("Fashion-MNIST is neither in the cache nor installed")
+    fashion = data.fashion_mnist()
+    assert np.bincount(fashion.train_labels).tolist() == [6000] * 10
+    assert np.bincount(fashion.test_labels).tolist() == [1000] * 10
+    assert round(fashion.train_images.mean() / 255, 4) == 0.2860  # the usual normalization constants
+    assert round(fashion.train_images.std() / 255, 4) == 0.3530

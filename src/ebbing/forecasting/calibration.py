@@ -46,7 +46,11 @@ class CalibratedForecast(Tabular):
 
     @cached_property
     def values(self) -> Array:
-        """The objective of each order by seed (seeds, T!)."""
+        """Return the objective of each order by seed.
+
+        Returns:
+            The values (seeds, T!).
+        """
         weights = Weights.of(self.objective, len(self.names))
         return np.array([weights.values(*both) for both in zip(self.learned, self.final, strict=True)])
 

@@ -40,6 +40,7 @@ def with_mnist(monkeypatch, tmp_path):
             (tmp_path / "mnist" / "cifar-100-python.tar.gz").write_bytes(ARCHIVE)
         mnist = DatasetFiles("mnist", (SPEC,), (f"{(tmp_path / 'mnist').as_uri()}/",))
         monkeypatch.setitem(data.DATASETS, "mnist", mnist)
+        monkeypatch.delitem(data.DATASETS, "fashion-mnist")
 
     return with_mnist
 

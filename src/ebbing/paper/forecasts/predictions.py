@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -71,34 +71,36 @@ def read_tasks(one: TaskSet) -> dict[str, Any]:
     }
 
 
-def make_forecast(one: TaskSet, variant: Variant) -> Forecast:
+def make_forecast(one: TaskSet, variant: Variant, known: Forecast | None = None) -> Forecast:
     """Make a forecast of a set.
 
     Args:
         one: The set.
         variant: The way.
+        known: A forecast by the same networks, whose kernel is taken.
 
     Returns:
         The forecast, from all training examples and at most 200 test examples of each task.
     """
+    if known is not None:
+        return replace(known, model=replace(known.model, alignment=variant.alignment), _plans={})
     build = one.experiment.architecture.build
     networks = [build(100 + k) for k in range(variant.networks)] or [one.experiment.initial_network(0)]
     size = 200 if len(one.names) <= _LARGEST else 100
     return forecast(networks, read_tasks(one), train_size=size, test_size=size, alignment=variant.alignment)
 
 
-def predict(one: TaskSet, variant: Variant) -> dict[str, Any]:
+def predict(one: TaskSet, found: Forecast) -> dict[str, Any]:
     """Predict everything of a set that is measured.
 
     Args:
         one: The set.
-        variant: The way.
+        found: A forecast of it.
 
     Returns:
         The error matrix of each order, forgetting and generalization error by the number of replayed examples, and
         inner products of the updates that would learn each task.
     """
-    found = make_forecast(one, variant)
     replay = {}
     for count in one.replay_sequences:
         steps = [
@@ -125,7 +127,7 @@ def record_forecasts(sets: Sequence[TaskSet], folder: Path, *, progress: Callabl
     """
     records = {record.name: record for record in read_records(folder, TARGET)}
     planned = [(one, variant) for one in sets if one.name in records for variant in VARIANTS]
-    done = 0
+    done, made_by = 0, {}
     for k, (one, variant) in enumerate(planned):
         settings = json.loads(json.dumps(one.experiment.describe() | {"forecast": asdict(variant)}))
         there = records.get(forecast_name(one, variant))
@@ -133,7 +135,10 @@ def record_forecasts(sets: Sequence[TaskSet], folder: Path, *, progress: Callabl
             check_settings(there, settings)
             continue
         began = time.monotonic()
-        result = predict(one, variant)
+        networks = (one.name, variant.networks)
+        found = make_forecast(one, variant, made_by.get(networks))
+        made_by = {networks: found}
+        result = predict(one, found)
         made = origin("torch") | {"forecast_seconds": round(time.monotonic() - began, 1)}
         add_records(folder, [Record(TARGET, forecast_name(one, variant), 0, settings, result, made)])
         done += 1

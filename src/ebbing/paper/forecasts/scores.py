@@ -188,7 +188,11 @@ class MeasuredSet:
         return np.array([metrics.forgetting(matrices[" ".join(o)], kind="error") for o in self.task_set.orders])
 
     def label_theory(self) -> Array | None:
-        """Return the linear theory's forgetting with labels over classes as ground truths; None without such."""
+        """Return the linear theory's forgetting with labels over classes as ground truths.
+
+        Returns:
+            Forgetting of each order (orders,); None if tasks are not subsets of common classes.
+        """
         if self.task_set.vectors is None:
             return None
         p = 1000

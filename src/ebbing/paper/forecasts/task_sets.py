@@ -119,7 +119,20 @@ def subsets(classes: int, T: int, most: int, name: str) -> Order:
 
 @dataclass(frozen=True)
 class _Family:
-    """Sets of subset tasks that share data, network and training."""
+    """Sets of subset tasks that share data, network and training.
+
+    Attributes:
+        name: Its name.
+        tasks: Where the data of a set comes from, by its number.
+        architecture: The network.
+        method: How each task is learned.
+        sets: The number of sets.
+        seeds: The number of seeds of each.
+        classes: The number of classes that tasks are subsets of.
+        T: The number of tasks of a set.
+        most: The most classes of a task.
+        replays: Whether sequences with replay are trained, too.
+    """
 
     name: str
     tasks: Callable[[int], Tasks]
