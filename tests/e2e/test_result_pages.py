@@ -127,8 +127,8 @@ def test_page_that_cannot_be_written_is_refused_at_once(run, tmp_path):  # noqa:
 def test_the_answer_stands_before_pictures_and_tables():
     problem = ebbing.Problem.categories("AABB", n=50, p=100, sigma=0.3)
     page = result_page(ebbing.stakes(problem))
-    answer = "Learn A1 &gt; B1 &gt; A2 &gt; B2: the expected forgetting is 0.5213, proved to be the least"
-    assert page.index(answer) < page.index("<svg") < page.index("Each task in the recommended order")
+    sentence = "Learn A1 &gt; B1 &gt; A2 &gt; B2: the expected forgetting is 0.5213, proved to be the least"
+    assert page.index(sentence) < page.index("<svg") < page.index("Each task in the recommended order")
     best = problem.reordered(ebbing.best_order(problem).order)
     kept = "Keep your order: its expected forgetting is 0.5213, and no order has less."
     assert kept in result_page(ebbing.stakes(best))
