@@ -9,13 +9,13 @@ by more was not made by rounding.
 from __future__ import annotations
 
 import math
-import warnings
 from decimal import Decimal
 
 import numpy as np
 import numpy.typing as npt
 
 from ebbing._validate import RELATIVE_TOLERANCE, Array, check_square, check_symmetric
+from ebbing._warnings import warn
 
 _MOST_DIGITS = 12
 """Numbers of more digits are not taken for rounded ones."""
@@ -149,10 +149,9 @@ def warn_moved(what: str, moved: float) -> None:
         what: The numbers, such as "distances".
         moved: The largest change.
     """
-    warnings.warn(
+    warn(
         f"no vectors have exactly these {what}, as is common after rounding: the nearest that vectors have were taken, "
-        f"which differ by up to {moved:.2g}",
-        stacklevel=4,
+        f"which differ by up to {moved:.2g}"
     )
 
 

@@ -178,3 +178,10 @@ def test_rank_of_categories_needs_no_eigenvalues(T, monkeypatch):
 def test_a_matrix_that_only_looks_like_categories():
     with pytest.raises(ValueError, match="eigenvalue"):
         Problem(gram=[[1, 1, 0], [1, 1, 1], [0, 1, 1]], **SIZES)
+
+
+def test_the_warning_points_at_the_line_of_the_user():
+    distances = [[0, 1.41, 1.41], [1.41, 0, 1.41], [1.41, 1.41, 0]]
+    with pytest.warns(UserWarning, match="no vectors have exactly these distances") as caught:
+        Problem.from_distances(distances, norms=0.8, n=5, p=20)
+    assert caught[0].filename == __file__

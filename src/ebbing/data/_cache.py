@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from ebbing._files import write_atomic
+from ebbing._warnings import warn
 from ebbing.data._sources import FetchedFiles, FetchError, FileSpec, Mirror, PackageSource, Progress, extract_named, md5
 
 
@@ -131,7 +131,7 @@ def load(
         content = _read(path)
         if content is not None:
             if error := file.validation_error(content):
-                warnings.warn(f"{path} {error}: it is damaged and will be fetched again", stacklevel=3)
+                warn(f"{path} {error}: it is damaged and will be fetched again")
             else:
                 contents[file.name] = content
     missing = [file for file in dataset.files if file.name not in contents]

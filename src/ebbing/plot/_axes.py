@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ebbing._tables import escape_control
+from ebbing._warnings import warn
 from ebbing.plot._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY_BLUE, STYLE, VERMILION
 
 if TYPE_CHECKING:
@@ -67,10 +67,9 @@ def _drawable(text: str) -> str:
     known = {code for file in files for code in font_manager.get_font(file).get_charmap()}
     shown = "".join(character if ord(character) in known else _SQUARE for character in text)
     if shown != text:
-        warnings.warn(
+        warn(
             f"the font of matplotlib lacks some characters of names, which are drawn as {_SQUARE}: set "
-            "matplotlib.rcParams['font.family'] to a font that has them",
-            stacklevel=2,
+            "matplotlib.rcParams['font.family'] to a font that has them"
         )
     return shown
 

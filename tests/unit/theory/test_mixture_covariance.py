@@ -55,7 +55,7 @@ def test_deviations_of_mixtures_agree_with_runs(name):
 def test_runs_would_notice_a_wrong_moment(field, monkeypatch):
     def wrong(N, p):
         right = vars(MixtureMoments.of(N, p))
-        return MixtureMoments(**(right | {field: 2 * right[field]}))
+        return MixtureMoments(**(right | {field: 3 * right[field]}))
 
     monkeypatch.setattr(_mixture_covariance, "MixtureMoments", type("Wrong", (), {"of": staticmethod(wrong)}))
     name = "N > p" if field == "fourth" else "N < p"
