@@ -206,6 +206,19 @@ def test_curves_are_the_librarys_numbers(tab):
     assert replay["G"][10] == pytest.approx(e.generalization, rel=1e-12)
 
 
+def test_curves_of_ridge_have_four_digits(tab, address):
+    tab.open(f"{address}#kind=orthogonal&T=3&n=120&p=150&sigma=0.3&learner=ridge&penalty=20")
+    problem, curve = (
+        ebbing.Problem.orthogonal(T=3, n=120, p=150, sigma=0.3),
+        tab.page.evaluate("ebbing.current.points('curve')"),
+    )
+    for i in range(0, len(curve["x"]), 6):
+        e = ebbing.expect(problem.replace(p=curve["x"][i]), learner=ebbing.Ridge(20))
+        assert curve["F"][i] == pytest.approx(e.forgetting, rel=1e-3, abs=1e-4)
+        assert curve["G"][i] == pytest.approx(e.generalization, rel=1e-3)
+    assert tab.result["F"] == pytest.approx(ebbing.expect(problem, learner=ebbing.Ridge(20)).forgetting, rel=1e-12)
+
+
 def test_every_preset_draws_and_its_lines_run(tab, tmp_path, answer):  # noqa: F811
     values = tab.page.eval_on_selector_all("#preset option", "options => options.map(o => o.value)")
     presets = [value for value in values if value != "own"]
