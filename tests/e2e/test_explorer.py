@@ -28,10 +28,11 @@ LEARNERS = {
 class Explorer(Tab):
     """A tab with the explorer."""
 
-    def settle(self):
+    def settle(self, until="!ebbing.preparing"):
+        """Wait until the numbers are drawn; curves get finer after that, until "!ebbing.busy"."""
         self.page.evaluate(
-            "() => new Promise(f => { const look = () => ebbing.busy ? requestAnimationFrame(look)"
-            " : requestAnimationFrame(() => requestAnimationFrame(f)); look(); })"
+            f"() => new Promise(f => {{ const later = requestAnimationFrame, look = () => {until}"
+            " ? later(() => later(f)) : later(look); look(); })"
         )
 
     def slide(self, control, value):
@@ -194,6 +195,7 @@ def test_sliders_show_the_librarys_numbers(tab):
 
 
 def test_curves_are_the_librarys_numbers(tab):
+    tab.settle("!ebbing.busy")
     curve = tab.page.evaluate("ebbing.current.points('curve')")
     replay = tab.page.evaluate("ebbing.current.points('replay')")
     assert len(curve["x"]) > 100
@@ -208,6 +210,7 @@ def test_curves_are_the_librarys_numbers(tab):
 
 def test_curves_of_ridge_have_four_digits(tab, address):
     tab.open(f"{address}#kind=orthogonal&T=3&n=120&p=150&sigma=0.3&learner=ridge&penalty=20")
+    tab.settle("!ebbing.busy")
     problem, curve = (
         ebbing.Problem.orthogonal(T=3, n=120, p=150, sigma=0.3),
         tab.page.evaluate("ebbing.current.points('curve')"),
