@@ -28,10 +28,11 @@ LEARNERS = {
 class Explorer(Tab):
     """A tab with the explorer."""
 
-    def settle(self):
+    def settle(self, until="!ebbing.preparing"):
+        """Wait until the numbers are drawn; curves get finer after that, until "!ebbing.busy"."""
         self.page.evaluate(
-            "() => new Promise(f => { const look = () => ebbing.busy ? requestAnimationFrame(look)"
-            " : requestAnimationFrame(() => requestAnimationFrame(f)); look(); })"
+            f"() => new Promise(f => {{ const later = requestAnimationFrame, look = () => {until}"
+            " ? later(() => later(f)) : later(look); look(); })"
         )
 
     def slide(self, control, value):
@@ -194,6 +195,7 @@ def test_sliders_show_the_librarys_numbers(tab):
 
 
 def test_curves_are_the_librarys_numbers(tab):
+    tab.settle("!ebbing.busy")
     curve = tab.page.evaluate("ebbing.current.points('curve')")
     replay = tab.page.evaluate("ebbing.current.points('replay')")
     assert len(curve["x"]) > 100
@@ -204,6 +206,20 @@ def test_curves_are_the_librarys_numbers(tab):
         assert curve["Gstd"][i] == pytest.approx(e.generalization_std, rel=1e-9)
     e = ebbing.expect(problem, ebbing.Curriculum.replay(problem, memory=replay["x"][10]))
     assert replay["G"][10] == pytest.approx(e.generalization, rel=1e-12)
+
+
+def test_curves_of_ridge_have_four_digits(tab, address):
+    tab.open(f"{address}#kind=orthogonal&T=3&n=120&p=150&sigma=0.3&learner=ridge&penalty=20")
+    tab.settle("!ebbing.busy")
+    problem, curve = (
+        ebbing.Problem.orthogonal(T=3, n=120, p=150, sigma=0.3),
+        tab.page.evaluate("ebbing.current.points('curve')"),
+    )
+    for i in range(0, len(curve["x"]), 6):
+        e = ebbing.expect(problem.replace(p=curve["x"][i]), learner=ebbing.Ridge(20))
+        assert curve["F"][i] == pytest.approx(e.forgetting, rel=1e-3, abs=1e-4)
+        assert curve["G"][i] == pytest.approx(e.generalization, rel=1e-3)
+    assert tab.result["F"] == pytest.approx(ebbing.expect(problem, learner=ebbing.Ridge(20)).forgetting, rel=1e-12)
 
 
 def test_every_preset_draws_and_its_lines_run(tab, tmp_path, answer):  # noqa: F811

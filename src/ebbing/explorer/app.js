@@ -3,7 +3,8 @@
 (() => {
   const $ = (id) => document.getElementById(id);
   const FRAME = 5; // milliseconds of computing in the frame of a movement, and later; drawing comes on top
-  const LATER = 10;
+  const LATER = 8;
+  const SLOW = 3; // where a piece of work takes some itself
   const DRAG = "Drag a task, or use its arrow buttons.";
 
   let state = { ...DEFAULTS };
@@ -105,8 +106,8 @@
   function proceed(computation, began = null) {
     if (computation !== current || scheduled || preparing) return;
     const start = began ?? performance.now();
-    if (began === null) computation.work(LATER);
-    else if (!learners.isSlow(computation.problem.learner)) computation.work(FRAME - (performance.now() - start));
+    if (began === null) computation.work(computation.slow ? SLOW : LATER);
+    else if (!computation.slow) computation.work(FRAME - (performance.now() - start));
     view.drawCurves(computation);
     view.drawReplay(computation);
     if (began === null) window.ebbing.frames.push(performance.now() - start);
@@ -288,7 +289,7 @@
     if (found.complaint) requestAnimationFrame(() => ($("message").textContent = found.complaint));
   }
 
-  window.ebbing = { engine, orders, frames: [], get busy() { return busy; }, get state() { return state; }, get current() { return current; } };
+  window.ebbing = { engine, orders, frames: [], get busy() { return busy; }, get preparing() { return scheduled || preparing !== null; }, get state() { return state; }, get current() { return current; } };
   connect();
   if (location.hash.length > 1) restore();
   else usePreset(GIVEN ? "given" : "0-0");

@@ -77,7 +77,7 @@ const learners = (() => {
 
   /**
    * The coefficients of a step with N samples and p parameters, with `noise` and `conflict` per unit of noise variance
-   * and of disagreement between the tasks of the step. A learner that is `quick` has six digits of them, for pictures.
+   * and of disagreement between the tasks of the step. A learner that is `quick` has four digits of them, for pictures.
    * Throws wishart.Unknown where the expectation is not known.
    */
   function rates(N, p, learner) {

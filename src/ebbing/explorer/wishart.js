@@ -13,8 +13,8 @@ const wishart = (() => {
     [150, 180, 216, 270, 350, 480, 720, 1200],
     [400, 480, 600, 760, 1000, 1400, 2000, 3200],
   ];
-  const QUICK_SIZES = [20, 26, 34, 46, 64]; // for points of a curve: six digits are more than a picture shows
-  const QUICK_TOLERANCE = 1e-6;
+  const QUICK_SIZES = [16, 22, 30, 42]; // for points of a curve: four digits are more than a picture shows
+  const QUICK_TOLERANCE = 1e-4;
   const ORDER = 16; // nodes of Gauss-Legendre quadrature on a panel
 
   class Unknown extends Error {}
@@ -219,26 +219,26 @@ const wishart = (() => {
 
   const mixed = (weights, rows) => Float64Array.from(rows[0], (_, f) => weights.reduce((sum, w, i) => sum + w * rows[i][f], 0));
 
-  /** The traces by interpolation in 1/k, and their estimated relative error. */
-  function interpolated(phi, k, alpha, sizes) {
+  /** The traces by interpolation in 1/k, and their estimated error, relative to them or to scales of some. */
+  function interpolated(phi, k, alpha, sizes, scales = null) {
     const known = [marchenkoPastur(phi, k, alpha), ...sizes.map((j) => trace(phi, j, (alpha * j) / k, k / j).map((v) => v * (k / j)))];
     const at = [0, ...sizes.map((j) => 1 / j)];
     const value = mixed(lagrange(at, 1 / k), known);
     const fewer = mixed(lagrange(at.slice(0, -1), 1 / k), known.slice(0, -1));
     const other = mixed(lagrange(at.filter((_, i) => i !== 1), 1 / k), known.filter((_, i) => i !== 1));
-    const error = Math.max(...value.map((v, f) => Math.max(Math.abs(v - fewer[f]), Math.abs(v - other[f])) / Math.abs(v)));
+    const error = Math.max(...value.map((v, f) => Math.max(Math.abs(v - fewer[f]), Math.abs(v - other[f])) / (scales?.[f] ?? Math.abs(v))));
     return { value, error };
   }
 
   /**
    * E tr phi over the nonzero eigenvalues, for six functions at once: phi(s, values) fills their values.
-   * To ten digits at least; if `quick`, to six.
+   * To ten digits at least; if `quick`, to four, of the first three relative to k.
    */
   function traces(phi, N, p, quick = false) {
     const k = Math.min(N, p);
     const alpha = Math.abs(N - p);
     if (quick && k > Math.max(...QUICK_SIZES)) {
-      const { value, error } = interpolated(phi, k, alpha, QUICK_SIZES);
+      const { value, error } = interpolated(phi, k, alpha, QUICK_SIZES, [k, k, k]);
       if (error < QUICK_TOLERANCE) return value;
     }
     if (k <= EXACT) return trace(phi, k, alpha);
