@@ -40,7 +40,13 @@ from ebbing.data import fortunes
 from ebbing.integrations.transformers import ForgettingCallback, ProtectedTrainer
 from ebbing.learn import Gpm, Trgp
 
-PAIRS = ("computers/politics", "science/people", "songs-poems/work", "definitions/men-women", "art/zippy")
+PAIRS: tuple[str, ...] = (
+    "computers/politics",
+    "science/people",
+    "songs-poems/work",
+    "definitions/men-women",
+    "art/zippy",
+)
 TRAIN, TEST, TOKENS, EPOCHS, BATCH, REPLAYED = 120, 60, 24, 3, 16, 24
 RATE, LORA_RATE, HEAD_RATE = 1e-4, 1e-3, 1e-2
 LINEAR = ["query", "key", "value", "dense"]  # all linear layers of the encoder
@@ -224,7 +230,7 @@ def osf(run: Run) -> float:
     model: Any = TopicClassifier()
     for number, name in enumerate(PAIRS):
         rank = max(number * model.encoder.config.hidden_size // len(PAIRS), 1)  # PEFT takes no 0
-        wrapped = get_peft_model(model, OSFConfig(target_modules=LINEAR, effective_rank=rank))
+        wrapped: Any = get_peft_model(model, OSFConfig(target_modules=LINEAR, effective_rank=rank))
         wrapped.base_model.model.head.requires_grad_(True)
         data = {"train_dataset": run.train[name], "compute_metrics": accuracy}
         run.learn(PlainTrainer(wrapped, run.arguments(), **data), name)
@@ -236,7 +242,7 @@ def lora(run: Run) -> float:
     """A LoRA adapter of rank 8 for each task, on the frozen model."""
     model: Any = TopicClassifier()
     config = LoraConfig(r=8, lora_alpha=16, target_modules=LINEAR)
-    wrapped = get_peft_model(model, config, adapter_name=PAIRS[0].replace("/", " "))
+    wrapped: Any = get_peft_model(model, config, adapter_name=PAIRS[0].replace("/", " "))
 
     @contextmanager
     def adapter(task: str) -> Iterator[None]:
