@@ -8,6 +8,7 @@ A perceptron learns five experiences: which of two handwritten digits is this (s
 from __future__ import annotations
 
 import io
+from typing import Any
 
 import torch
 from avalanche.benchmarks import tensors_benchmark
@@ -22,7 +23,7 @@ from ebbing.integrations.avalanche import GpmPlugin, TrgpPlugin, read_results
 
 
 def make_benchmark():
-    digits = load_digits()
+    digits: Any = load_digits()
     images, labels = torch.tensor(digits.data, dtype=torch.float32) / 16, torch.tensor(digits.target)
     train, test = [], []
     for low in range(0, 10, 2):

@@ -54,7 +54,7 @@ def make_trainer(*callbacks: pl.Callback) -> pl.Trainer:
 
 
 def read_tasks() -> tuple[dict[str, TensorDataset], dict[str, DataLoader]]:
-    digits = load_digits()
+    digits: Any = load_digits()
     images, labels = torch.tensor(digits.data, dtype=torch.float32) / 16, torch.tensor(digits.target)
     train, test = {}, {}
     for low in range(0, 10, 2):

@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import torch
 from peft import LoraConfig, get_peft_model
@@ -19,7 +20,7 @@ from torch.utils.data import Dataset
 from transformers import BertConfig, BertForSequenceClassification, Trainer, TrainingArguments
 
 from ebbing.integrations.transformers import ForgettingCallback, ProtectedTrainer
-from ebbing.learn import Gpm
+from ebbing.learn import Gpm, Threshold
 
 TOKENS, LENGTH = 30, 6
 
@@ -41,7 +42,12 @@ class Sequences(Dataset):
 
 def make_model() -> BertForSequenceClassification:
     torch.manual_seed(0)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+    sizes: dict[str, Any] = {
+        "hidden_size": 32,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 64,
+    }
     return BertForSequenceClassification(BertConfig(**{"vocab_size": TOKENS, "num_labels": 2} | sizes))
 
 
@@ -75,7 +81,7 @@ def main() -> None:
     # input directions, and all of them matter: a higher share of them has to be protected.
     adapters = get_peft_model(make_model(), LoraConfig(r=8, target_modules="all-linear", task_type="SEQ_CLS"))
     for title, model, share in (("GPM", make_model(), 0.97), ("GPM on adapters", adapters, 0.999)):
-        learner = Gpm(threshold=share, per_task=("*classifier*",)).start(model)
+        learner = Gpm(threshold=Threshold(share), per_task=("*classifier*",)).start(model)
         protected = ForgettingCallback(test)
         for name, data in train.items():
             trainer = ProtectedTrainer(learner, name, args=arguments, train_dataset=data, compute_metrics=accuracy)

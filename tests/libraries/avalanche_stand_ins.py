@@ -27,7 +27,7 @@ class Anything:
 
 
 class StandIn(types.ModuleType):
-    __path__: list[str] = []  # noqa: RUF012 (a package, whose modules are found by the finder)
+    __path__: list[str] = []  # type: ignore  # noqa: RUF012 (a package, whose modules are found by the finder)
     __version__ = "2.0.0"
 
     def __getattr__(self, name):

@@ -3,6 +3,7 @@
 import doctest
 import warnings
 from collections import OrderedDict
+from typing import Any
 
 import avalanche_stand_ins  # noqa: F401 (imports Avalanche without torchvision)
 import numpy as np
@@ -47,7 +48,7 @@ def make_strategy(plugins, eval_every=-1, transfer=False):
     measured += [bwt_metrics(experience=True, stream=True)]
     measured += [forward_transfer_metrics(experience=True, stream=True)] if transfer else []
     optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
-    sizes = {"train_mb_size": 16, "train_epochs": 3, "eval_mb_size": 100, "eval_every": eval_every}
+    sizes: dict[str, Any] = {"train_mb_size": 16, "train_epochs": 3, "eval_mb_size": 100, "eval_every": eval_every}
     evaluator = EvaluationPlugin(*measured, loggers=[])
     return Naive(
         model=model, optimizer=optimizer, criterion=nn.CrossEntropyLoss(), evaluator=evaluator, plugins=plugins, **sizes
@@ -116,6 +117,7 @@ def test_training_is_that_of_the_learner(benchmark):
                 optimizer.zero_grad()
                 nn.functional.cross_entropy(model(x[start : start + 16]), y[start : start + 16]).backward()
                 optimizer.step()
+    assert plugin.learner is not None
     for ours, theirs in zip(learner.network.parameters(), plugin.learner.network.parameters(), strict=True):
         torch.testing.assert_close(ours, theirs)
 

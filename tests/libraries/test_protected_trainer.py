@@ -165,7 +165,7 @@ def test_page(monkeypatch, tmp_path):
     given |= {"train": {name: Sequences(k, 60) for name, k in names.items()}}
     given |= {"test": {name: Sequences(k, 20, seed=1) for name, k in names.items()}}
     for block in (measured, protected):
-        namespace = given | {"model": make_model()}
+        namespace: dict[str, Any] = given | {"model": make_model()}
         exec(block, namespace)
         assert namespace["forgetting"].matrix.learned == 2
     assert (tmp_path / "forgetting.json").exists()

@@ -43,7 +43,8 @@ class MatrixRecorder:
         self.names, self.file = tuple(names), None if file is None else Path(file)
         if not self.names or not all(isinstance(name, str) and name for name in self.names):
             raise ValueError(f"tasks {list(self.names)!r}: give at least one task, each under its name")
-        self.metric, self.kind = metric, metric_kind(metric, kind)
+        self.metric = metric
+        self.kind: Kind = metric_kind(metric, kind)
         T = len(self.names)
         self.values = np.full((T + 1, T), np.nan)
         self.step = 0  # the task that is learned now, from 1; 0 before the first

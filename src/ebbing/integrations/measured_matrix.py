@@ -103,7 +103,7 @@ class MeasuredMatrix(Tabular):
         Returns:
             The axes.
         """
-        from ebbing.plot import plot_error_matrix
+        from ebbing.plot.errors import plot_error_matrix
 
         return plot_error_matrix(self.values, self.names, label=self.metric.replace("_", " "), ax=ax)
 

@@ -213,9 +213,10 @@ class ProtectedTrainer(Trainer):
                 "optimizer_cls_and_kwargs=(AdamW, {'lr': ...}), or the optimizer's name in the training arguments"
             )
         super().__init__(model=learner.network, **arguments)
-        if str(self.args.save_strategy.value) != "no":
+        strategy = getattr(self.args.save_strategy, "value", self.args.save_strategy)
+        if strategy != "no":
             raise ValueError(
-                f"save_strategy={self.args.save_strategy.value!r}: weights are parametrized while a task is learned, "
+                f"save_strategy={strategy!r}: weights are parametrized while a task is learned, "
                 "so checkpoints would be of no use; say save_strategy='no', and learner.save(file) after train()"
             )
         self.learner, self.task = learner, task
