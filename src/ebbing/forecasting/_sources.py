@@ -91,9 +91,7 @@ def forecast(
     time = None if time is None else check_number("time", time)
     if (learning_rate is None) != (steps is None) or (steps is not None and time is not None):
         given = f"time={time!r}, learning_rate={learning_rate!r}, steps={steps!r}"
-        raise ValueError(
-            f"{given}: say how long each task is trained by both learning_rate and steps, or by time alone"
-        )
+        raise ValueError(f"{given}: say how long tasks are trained by both learning_rate and steps, or by time alone")
     examples = _read(tasks, train_size, test_size, seed)
     if isinstance(network, str):
         kernel, targets, start, source = _without_network(network, examples)

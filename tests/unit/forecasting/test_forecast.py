@@ -236,19 +236,17 @@ def test_learning_rate_and_steps_give_the_time():
     head = torch.nn.Linear(6, 2).double()
     torch.nn.init.zeros_(head.weight)
     torch.nn.init.zeros_(head.bias)
-    found = ebbing.forecast(head, tasks, train_size=40, test_size=40, learning_rate=rate, steps=steps).errors(
-        ["a", "b"]
-    )
+    schedule = {"learning_rate": rate, "steps": steps}
+    found = ebbing.forecast(head, tasks, train_size=40, test_size=40, **schedule).errors(["a", "b"])
     inputs, wanted = torch.from_numpy(X), torch.from_numpy(targets)
-    errors = [float((head(inputs) - wanted).square().mean())]
+    errors = [float((head(inputs) - wanted).detach().square().mean())]
+    optimizer = torch.optim.SGD(head.parameters(), lr=rate)
     for rows in HALVES.values():
         for _ in range(steps):
-            loss = torch.nn.functional.mse_loss(head(inputs[rows]), wanted[rows])
-            gradients = torch.autograd.grad(loss, list(head.parameters()))
-            with torch.no_grad():
-                for value, gradient in zip(head.parameters(), gradients, strict=True):
-                    value -= rate * gradient
-        errors.append(float((head(inputs) - wanted).square().mean()))
+            optimizer.zero_grad()
+            torch.nn.functional.mse_loss(head(inputs[rows]), wanted[rows]).backward()
+            optimizer.step()
+        errors.append(float((head(inputs) - wanted).detach().square().mean()))
     np.testing.assert_allclose(found[:, 0], errors, rtol=2e-3)  # flow and descent differ by the size of a step
 
 
