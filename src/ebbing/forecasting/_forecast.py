@@ -41,12 +41,14 @@ class Forecast(Tabular):
         model: The model that learns: the kernel of all examples and the rows of each task.
         source: Where the kernel comes from, in a few words.
         notes: What the user should know about the forecast.
+        scale: The mean squared gradient, by which the kernel was divided.
     """
 
     names: tuple[str, ...]
     model: KernelModel
     source: str
     notes: tuple[str, ...] = ()
+    scale: float = 1.0
     _plans: dict[Any, ForecastPlan] = field(default_factory=dict, repr=False)
 
     @property

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ebbing._validate import Array, check_number
+from ebbing._validate import Array, check_count, check_number
 from ebbing.forecasting._forecast import Forecast
 from ebbing.forecasting._search import Progress
 from ebbing.forecasting.examples import Examples
-from ebbing.forecasting.kernels import linear_kernel, normalize, random_feature_kernel
-from ebbing.forecasting.recursion import KernelModel
+from ebbing.forecasting.kernels import linear_kernel, mean_diagonal, normalize, random_feature_kernel
+from ebbing.forecasting.recursion import KernelModel, training_time
 from ebbing.forecasting.targets import Targets
 
 MOST_ROWS = 8000
@@ -38,6 +38,8 @@ def forecast(
     test_size: int | None = None,
     ridge: float = 0.0,
     time: float | None = None,
+    learning_rate: float | None = None,
+    steps: int | None = None,
     alignment: float = 0.0,
     seed: int = 0,
     memory: float = 2e9,
@@ -61,6 +63,9 @@ def forecast(
         ridge: A penalty on the distance from the previous weights, in units of the mean squared gradient.
         time: How long each task is trained, for those who stop early: learning rate times steps, in units of one over
             the mean squared gradient. None: until the task is fitted.
+        learning_rate: The learning rate of gradient descent on the cross-entropy (on the mean squared error for
+            regression). With `steps` it gives the time, for a pretrained network that is trained briefly.
+        steps: Gradient steps for each task: epochs times batches.
         alignment: How much the kernel aligns with what was learned; 1 is a good value for small networks with random
             weights.
         seed: The seed of the choice of examples.
@@ -69,6 +74,10 @@ def forecast(
 
     Returns:
         The forecast.
+
+    Raises:
+        ValueError: If only one of `learning_rate` and `steps` is given, or both and `time`; or if the network or the
+            data cannot be used.
 
     Example:
         >>> random = np.random.default_rng(0)
@@ -80,13 +89,20 @@ def forecast(
     """
     ridge, alignment = check_number("ridge", ridge), check_number("alignment", alignment)
     time = None if time is None else check_number("time", time)
+    if (learning_rate is None) != (steps is None) or (steps is not None and time is not None):
+        given = f"time={time!r}, learning_rate={learning_rate!r}, steps={steps!r}"
+        raise ValueError(f"{given}: say how long tasks are trained by both learning_rate and steps, or by time alone")
     examples = _read(tasks, train_size, test_size, seed)
     if isinstance(network, str):
         kernel, targets, start, source = _without_network(network, examples)
+        scale = mean_diagonal(kernel)
     else:
-        kernel, targets, start, source = _of_networks(network, examples, memory, progress)
+        kernel, targets, start, source, scale = _of_networks(network, examples, memory, progress)
+    if learning_rate is not None and steps is not None:
+        rate, count = check_number("learning_rate", learning_rate), check_count("steps", steps)
+        time = training_time(targets, rate, count, scale)
     model = KernelModel(normalize(kernel), start, targets, examples.train, examples.test, ridge, time, alignment)
-    return Forecast(examples.names, model, source, _notes(model))
+    return Forecast(examples.names, model, source, _notes(model), scale)
 
 
 def _read(tasks: Mapping[str, Any], train_size: int | None, test_size: int | None, seed: int) -> Examples:
@@ -143,7 +159,7 @@ def _without_network(name: str, examples: Examples) -> tuple[Array, Targets, Arr
 
 def _of_networks(
     network: Any, examples: Examples, memory: float, progress: Progress | None
-) -> tuple[Array, Targets, Array, str]:
+) -> tuple[Array, Targets, Array, str, float]:
     try:
         from torch import nn
 
@@ -168,17 +184,20 @@ def _of_networks(
     outputs = [network_outputs(one, examples.inputs) for one in networks]
     targets = Targets.of(examples.labels, outputs[0].shape[1])
     start = np.mean([targets.predictions(one) for one in outputs], axis=0)
-    kernel = np.zeros((examples.rows, examples.rows))
+    kernel, scale = np.zeros((examples.rows, examples.rows)), 0.0
     for k, one in enumerate(networks):
 
         def report(share: float, k: int = k) -> None:
             if progress is not None:
                 progress((k + share) / len(networks))
 
-        kernel += normalize(tangent_kernel(one, examples.inputs, memory=memory, progress=report)) / len(networks)
+        own = tangent_kernel(one, examples.inputs, memory=memory, progress=report)
+        kernel += normalize(own) / len(networks)
+        scale += mean_diagonal(own) / len(networks)
     size = sum(p.numel() for p in networks[0].parameters() if p.requires_grad)
     several = f" of {len(networks)} networks" if len(networks) > 1 else ""
-    return kernel, targets, start, f"tangent kernel{several} at the present weights, {size:,} trained parameters"
+    source = f"tangent kernel{several} at the present weights, {size:,} trained parameters"
+    return kernel, targets, start, source, scale
 
 
 def _notes(model: KernelModel) -> tuple[str, ...]:

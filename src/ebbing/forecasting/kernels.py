@@ -80,12 +80,24 @@ def normalize(kernel: Array) -> Array:
         >>> normalize(np.diag([1.0, 3.0])).tolist()
         [[0.5, 0.0], [0.0, 1.5]]
     """
-    scale = float(np.trace(kernel)) / len(kernel)
+    scale = mean_diagonal(kernel)
     if not np.isfinite(scale) or not np.isfinite(kernel).all():
         raise ValueError("the kernel is not finite: check that weights and inputs are finite, and scale large inputs")
     if scale <= 0:
         raise ValueError("the kernel is zero: no example moves the outputs, so nothing would be learned")
     return kernel / scale
+
+
+def mean_diagonal(kernel: Array) -> float:
+    """Return the mean of a kernel's diagonal: the mean squared gradient.
+
+    Args:
+        kernel: K (N, N).
+
+    Returns:
+        The mean.
+    """
+    return float(np.trace(kernel)) / len(kernel)
 
 
 def _flat(inputs: np.ndarray) -> Array:

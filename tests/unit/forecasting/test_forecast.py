@@ -224,3 +224,38 @@ def test_memory_is_known_before():
     gradients = forecast_memory(perceptron(), data) - kernels
     assert gradients == 240 * 4 * ((12 + 32) + (32 + 1))  # inputs and output gradients of two linear layers
     assert forecast_memory(perceptron(), data, train_size=30, test_size=10) < gradients + kernels / 2
+
+
+def test_learning_rate_and_steps_give_the_time():
+    """A linear head that is trained by gradient descent on the squared error: the forecast is that descent."""
+    random = np.random.default_rng(0)
+    X = random.standard_normal((40, 6))
+    targets = X @ random.standard_normal((6, 2)) + 0.3
+    tasks = {name: {"train": (X[rows], targets[rows]), "test": (X, targets)} for name, rows in HALVES.items()}
+    rate, steps = 1e-3, 200
+    head = torch.nn.Linear(6, 2).double()
+    torch.nn.init.zeros_(head.weight)
+    torch.nn.init.zeros_(head.bias)
+    schedule = {"learning_rate": rate, "steps": steps}
+    found = ebbing.forecast(head, tasks, train_size=40, test_size=40, **schedule).errors(["a", "b"])
+    inputs, wanted = torch.from_numpy(X), torch.from_numpy(targets)
+    errors = [float((head(inputs) - wanted).detach().square().mean())]
+    optimizer = torch.optim.SGD(head.parameters(), lr=rate)
+    for rows in HALVES.values():
+        for _ in range(steps):
+            optimizer.zero_grad()
+            torch.nn.functional.mse_loss(head(inputs[rows]), wanted[rows]).backward()
+            optimizer.step()
+        errors.append(float((head(inputs) - wanted).detach().square().mean()))
+    np.testing.assert_allclose(found[:, 0], errors, rtol=2e-3)  # flow and descent differ by the size of a step
+
+
+HALVES = {"a": slice(0, 20), "b": slice(20, 40)}
+
+
+@pytest.mark.parametrize(
+    "settings", [{"steps": 5}, {"learning_rate": 0.1}, {"learning_rate": 0.1, "steps": 5, "time": 1}]
+)
+def test_half_a_schedule_raises(settings):
+    with pytest.raises(ValueError, match="by both learning_rate and steps, or by time alone"):
+        ebbing.forecast("linear", {"a": (np.eye(4), np.arange(4) % 2)}, **settings)

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from ebbing.forecasting import Forecast, forecast
-from ebbing.learn import Occurrence
+from ebbing.forecasting.recursion import training_time
+from ebbing.learn import Occurrence, Sgd
 from ebbing.paper._output import origin
 from ebbing.paper.forecasts.task_sets import TaskSet
 from ebbing.paper.records import Record, add_records, check_settings, read_records
@@ -38,17 +39,29 @@ class Variant:
         name: Its name in tables and records.
         networks: How many other initial networks give the kernel; 0 for that network which seed 0 trains.
         alignment: How much the kernel aligns with what was learned.
+        schedule: Whether each task is learned with the learning rate and the steps of training, not to the end.
     """
 
     name: str
     networks: int = 0
     alignment: float = 0.0
+    schedule: bool = False
+
+    def settings(self) -> dict[str, Any]:
+        """Return what a forecast is recorded with.
+
+        Returns:
+            The settings; early records have no schedule.
+        """
+        found = asdict(self)
+        return found if self.schedule else {name: value for name, value in found.items() if name != "schedule"}
 
 
 OWN = Variant("the network that is trained")
 
 VARIANTS = (
     OWN,
+    Variant("the same, trained as briefly", schedule=True),
     Variant("the same, alignment 1", alignment=1.0),
     Variant("four other initial networks", networks=4),
     Variant("the same four, alignment 1", networks=4, alignment=1.0),
@@ -83,11 +96,23 @@ def make_forecast(one: TaskSet, variant: Variant, known: Forecast | None = None)
         The forecast, from all training examples and at most 200 test examples of each task.
     """
     if known is not None:
-        return replace(known, model=replace(known.model, alignment=variant.alignment), _plans={})
+        time = _time(one, known) if variant.schedule else None
+        caches: dict[str, Any] = {"_solvers": {}, "_updates": {}}
+        model = replace(known.model, alignment=variant.alignment, time=time, **caches)
+        return replace(known, model=model, _plans={})
     build = one.experiment.architecture.build
     networks = [build(100 + k) for k in range(variant.networks)] or [one.experiment.initial_network(0)]
     size = 200 if len(one.names) <= _LARGEST else 100
-    return forecast(networks, read_tasks(one), train_size=size, test_size=size, alignment=variant.alignment)
+    found = forecast(networks, read_tasks(one), train_size=size, test_size=size, alignment=variant.alignment)
+    return make_forecast(one, variant, found) if variant.schedule else found
+
+
+def _time(one: TaskSet, found: Forecast) -> float:
+    method = one.experiment.method
+    assert isinstance(method, Sgd)
+    examples = len(found.model.train[0])
+    steps = method.epochs * -(-examples // (method.batch_size or examples))
+    return training_time(found.model.targets, method.learning_rate, steps, found.scale)
 
 
 def predict(one: TaskSet, found: Forecast) -> dict[str, Any]:
@@ -129,7 +154,7 @@ def record_forecasts(sets: Sequence[TaskSet], folder: Path, *, progress: Callabl
     planned = [(one, variant) for one in sets if one.name in records for variant in VARIANTS]
     done, made_by = 0, {}
     for k, (one, variant) in enumerate(planned):
-        settings = json.loads(json.dumps(one.experiment.describe() | {"forecast": asdict(variant)}))
+        settings = json.loads(json.dumps(one.experiment.describe() | {"forecast": variant.settings()}))
         there = records.get(forecast_name(one, variant))
         if there is not None:
             check_settings(there, settings)
