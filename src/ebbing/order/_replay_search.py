@@ -41,27 +41,16 @@ def least_generalization(problem: Problem, budget: int) -> tuple[Counts, float]:
     """
     lot = lot_size(budget)
     T, lots = problem.T, budget // lot
-    spent = np.arange(lots + 1)
     # best[m]: the least mean error over all tasks after the steps so far, m lots spent; under: its bound.
     best, under = np.full(lots + 1, np.inf), np.full(lots + 1, np.inf)
     best[0] = under[0] = problem.start.mean()
-    choices: list[tuple[Array, list[Counts]]] = []
+    choices: list[tuple[Counts, list[Counts]]] = []
     for t in range(T):
         most = lots if t else 0
         rates = StepRates.of(problem.n[t] + lot * np.arange(most + 1), problem.p, MinimumNorm())
         added, bound, splits = _best_splits(problem, t, rates, lot)
-        # after[m, k]: m lots spent in all, k of them in this step
-        k = np.arange(most + 1)
-        before = spent[:, None] - k
-        allowed = before >= 0
-        tables = []
-        for last, step in ((best, added), (under, bound)):
-            with np.errstate(invalid="ignore"):
-                carried = np.where(rates.retained > 0, rates.retained * last[np.maximum(before, 0)], 0.0)
-            reached = np.isfinite(last[np.maximum(before, 0)])
-            tables.append(np.where(allowed & reached, carried + step, np.inf))
-        choice = np.argmin(tables[0], axis=1)
-        best, under = tables[0][spent, choice], tables[1].min(axis=1)
+        best, choice = _least_after(best, rates.retained, added)
+        under, _ = _least_after(under, rates.retained, bound)
         choices.append((choice, splits))
     m = int(np.argmin(best))
     lower = float(under.min()) if lot == 1 else -np.inf
@@ -72,6 +61,25 @@ def least_generalization(problem: Problem, budget: int) -> tuple[Counts, float]:
         replayed[t] = splits[k]
         m -= k
     return replayed, lower
+
+
+def _least_after(before: Array, retained: Array, added: Array) -> tuple[Array, Counts]:
+    """Return the least value after a step for each number of lots spent in all, and how many of them the step spends.
+
+    Args:
+        before: The least value before the step for each number of lots spent; inf where there is none (lots + 1,).
+        retained: What the step keeps of it, for each number of lots that it spends (K,).
+        added: What the step adds (K,).
+    """
+    after, choice = np.full(len(before), np.inf), np.zeros(len(before), dtype=np.int64)
+    reached = np.isfinite(before)
+    for k in range(len(added)):
+        left = slice(0, len(before) - k)
+        value = np.where(reached[left], retained[k] * np.where(reached[left], before[left], 0.0) + added[k], np.inf)
+        better = value < after[k:]
+        after[k:][better] = value[better]
+        choice[k:][better] = k
+    return after, choice
 
 
 def _best_splits(problem: Problem, t: int, rates: StepRates, lot: int) -> tuple[Array, Array, list[Counts]]:
