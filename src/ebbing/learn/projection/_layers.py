@@ -222,8 +222,9 @@ class Layer:
         if self.parametrizations:  # otherwise a custom forward is the user's
             for use in self.uses:
                 use.host.__dict__.pop("forward", None)
-            for name in [name for name in self.module._parameters if name.startswith(PARAMETER_PREFIX)]:
-                del self.module._parameters[name]
+            for values in (self.module._parameters, self.module._buffers):
+                for name in [name for name in values if name.startswith(PARAMETER_PREFIX)]:
+                    delattr(self.module, name)
         self.parametrizations, self.rotated_batch = [], None
 
     def effective_weight(self) -> Tensor:

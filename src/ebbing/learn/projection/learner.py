@@ -185,7 +185,7 @@ class ProjectionLearner(BaseLearner):
             inputs, labels = self._pair_to_device(self._examples(examples))
             if not all(part.isfinite().all() for part in input_tensors(inputs)):
                 raise ValueError(f"inputs of task {task!r} are not all finite: remove NaN and infinite values")
-            undo, shapes = self._snapshot(), buffer_shapes(self.network)
+            undo = self._snapshot()
             if not self.tasks:  # weights may have been loaded since start()
                 self._initial_values = self._copy_values(self._initial_values)
             reason = "a task is being learned: leave the context of task() first"
@@ -194,6 +194,7 @@ class ProjectionLearner(BaseLearner):
                     self._pending_restore = undo
                     with no_autocast(self.layers[0].weight):
                         parameters = self._start_task(inputs, labels, loss)
+                    shapes = buffer_shapes(self.network)
                     with (
                         unchanged_weights(self.layers, parameters),
                         checked_optimizers(self.layers),
