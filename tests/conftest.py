@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-# Some virtual machines announce AMX and stop with an illegal instruction at products in bfloat16.
+# Some virtual machines announce matrix instructions (AMX) that they do not have: bfloat16 would end the process.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")
 
 

@@ -144,6 +144,7 @@ ERRORS = [
     (("metrics", "broken.json", "--kind", "error"), "not valid JSON"),
     (("metrics", "outside.csv", "--kind", "accuracy"), "outside.csv: line 1, cell 1: matrix[0, 0] is 150.5"),
     (("metrics", "ok.csv"), "--kind is missing: say --kind error"),
+    (("metrics", "ok.csv", "--kind", "error", "--plot", "picture.gif"), "ends in .png, .svg or .pdf"),
 ]
 
 USAGE = [

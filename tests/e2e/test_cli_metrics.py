@@ -47,6 +47,22 @@ def test_metrics_table(answer):
             assert f"{np.atleast_1d(value)[0]:.5g}" in text
 
 
+def test_metrics_name_tasks_as_the_file_does(answer, tmp_path):
+    (tmp_path / "named.csv").write_text("after,cats,dogs\ncats,0.9,\ndogs,0.6,0.8\n")
+    text = answer("metrics", "named.csv", "--kind", "accuracy", "--plot", "forgotten.svg")
+    assert "On average 0.3 was forgotten; most of cats, from 0.9 to 0.6." in text
+    assert (tmp_path / "forgotten.svg").read_text().startswith("<?xml")
+    content = parse(answer("metrics", "named.csv", "--kind", "accuracy", "--json"))
+    assert (content["names"], content["just_learned"]) == (["cats", "dogs"], [0.9, 0.8])
+    assert content["forgotten"] == pytest.approx([0.3, 0.0])
+
+
+@pytest.mark.usefixtures("matrices")
+@pytest.mark.parametrize("kind", ["json", "npz"])
+def test_metrics_take_the_kind_from_the_file(answer, kind):
+    assert answer("metrics", f"matrix.{kind}").startswith("3 tasks, accuracies")
+
+
 def test_metrics_of_the_simulated_matrix(answer, tmp_path):
     np.save(tmp_path / "errors.npy", expect(PROBLEM).errors)
     content = parse(answer("metrics", "errors.npy", "--kind", "error", "--json"))

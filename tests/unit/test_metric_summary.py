@@ -13,13 +13,40 @@ ACCURACY = [[10, 20, 30], [60, 25, 30], [80, 70, 40], [70, 90, 50]]
 def test_summary_line_by_line():
     lines = metrics.summary(ACCURACY, kind="accuracy").summary().split("\n")
     assert lines[0] == "3 tasks, accuracies; results in the unit of the matrix"
-    assert lines[2] == "metric                       value  definition, or why there is no value"
-    assert lines[3] == "forgetting                     -15  F_T = mean_{i<T} (L[T,i] - L[i,i]), Lin et al. 2023"
+    assert lines[2] == "task    initial model  just learned  at the end  forgotten"
+    assert lines[3] == "task 1             10            60          70        -10"
+    assert lines[6] == "Nothing was forgotten; on average old tasks got better by 15."
+    assert lines[8] == "metric                       value  definition, or why there is no value"
+    assert lines[9] == "forgetting                     -15  F_T = mean_{i<T} (L[T,i] - L[i,i]), Lin et al. 2023"
     text = "\n".join(lines)
     assert "generalization_error             -  is a mean of errors; the matrix holds accuracies" in text
     assert "remembering                      -  needs fractions in [0, 1], got 10: divide percentages by 100" in text
     assert "forgetting_curve, F_2 to F_3: -20  -15" in text
     assert "Positive forgetting and negative backward transfer mean that old tasks got worse." in text
+
+
+@pytest.mark.parametrize(
+    ("first", "sentence"),
+    [
+        ([0.9, 0.8], "On average 0.25 was forgotten; most of cats, from 0.9 to 0.6."),
+        ([0.7, 0.4], "On average old tasks got better by 0.05; cats got worse, from 0.7 to 0.6."),
+        ([0.7, 0.5], "On average old tasks stayed as they were; cats got worse, from 0.7 to 0.6."),
+        ([0.6, 0.6], "Nothing was forgotten; on average old tasks stayed as they were."),
+        ([np.nan, 0.6], "metric"),  # no sentence where an entry is missing
+    ],
+)
+def test_summary_says_what_was_forgotten(first, sentence):
+    matrix = [[first[0], np.nan, np.nan], [np.nan, first[1], np.nan], [0.6, 0.6, 0.9]]
+    found = metrics.summary(matrix, kind="accuracy", names=["cats", "dogs", "cars"])
+    lines = [line for line in found.summary().split("\n") if line]
+    assert lines[5].startswith(sentence)
+    lost = [first[0] - 0.6, first[1] - 0.6, 0.0]
+    assert found.forgotten == pytest.approx(lost, nan_ok=True)
+
+
+def test_names_are_as_many_as_tasks():
+    with pytest.raises(ValueError, match="3 names for 2 tasks; give one per task"):
+        metrics.summary([[1.0, 1.0], [1.0, 1.0]], kind="error", names=["a", "b", "c"])
 
 
 def test_summary_of_several_matrices_shows_mean_and_error():

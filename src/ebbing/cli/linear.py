@@ -256,7 +256,7 @@ def metrics(
         str | None,
         typer.Option(
             metavar="error|accuracy",
-            help="What the matrix holds. Required, unless the file says it.",
+            help="What the matrix holds. Needed unless the file says it: a log, or JSON and npz with such a name.",
             show_default=False,
         ),
     ] = None,
@@ -264,17 +264,28 @@ def metrics(
         int | None,
         typer.Option(help="Which run of a log that holds several: 0 is the first, -1 the last.", show_default=False),
     ] = None,
+    plot: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Save a picture of what was forgotten of each task: .png, .svg or .pdf."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Compute the published metrics of an error or accuracy matrix.
+    """Say what was forgotten, and compute every published metric of an error or accuracy matrix.
 
     Example: ebbing metrics accuracies.csv --kind accuracy
     """
     from ebbing.cli._console import print_result
     from ebbing.io.matrices import summarize_file
     from ebbing.io.schema import metrics_json, to_json
+    from ebbing.plot.metrics import save
+    from ebbing.plot.order import picture_format
 
+    if plot is not None:
+        picture_format(plot)
+        check_output_file("--plot", plot)
     summary = summarize_file(file, kind, run)
+    if plot is not None:
+        save(summary, plot)
     if as_json:
         print(to_json("metrics", metrics_json(summary)))
     else:

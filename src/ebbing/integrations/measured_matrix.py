@@ -71,7 +71,8 @@ class MeasuredMatrix(Tabular):
         Before all tasks are learned, these are the metrics of the learned ones.
         """
         t = self.learned
-        return metrics.summary(self.values if t == 0 else self.values[: t + 1, :t], kind=self.kind)
+        learned = (self.values[: t + 1, :t], self.names[:t]) if t else (self.values, self.names)
+        return metrics.summary(learned[0], kind=self.kind, names=learned[1])
 
     @property
     def forgetting(self) -> float:

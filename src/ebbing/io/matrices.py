@@ -36,14 +36,14 @@ from ebbing.io._arrays import check_cells, read_array
 from ebbing.io._bytes import read_bytes, read_text
 from ebbing.io._delimited import parse_delimited, parse_number
 from ebbing.io.framework_logs import find_log
-from ebbing.metrics import MetricSummary, summary
+from ebbing.metrics import Kind, MetricSummary, summary
 from ebbing.metrics._matrix import SIGN
 
 FORMATS = (".csv", ".tsv", ".json", ".npy", ".npz")
 """Endings of files that hold a matrix."""
 
-_ERROR_KEYS = ("errors", "accuracies", "matrix")
-_KINDS = {"errors": "error", "accuracies": "accuracy"}
+_KINDS: dict[str, Kind] = {"errors": "error", "accuracies": "accuracy"}
+_ERROR_KEYS = (*_KINDS, "matrix")
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class NamedMatrix:
         row_names: One name per row, or nothing.
         lines: The line of each row in a CSV file, or nothing.
         first_cell: The place in its line of a row's first number, from 1.
-        key: The name under which the matrix stands in its file, or nothing.
+        key: The name of the matrix in a JSON object or an npz file, or nothing.
     """
 
     values: NDArray[np.float64]
@@ -111,28 +111,32 @@ def read_matrix(path: str | os.PathLike[str]) -> NDArray[np.float64]:
 
 
 def summarize_file(path: str | os.PathLike[str], kind: str | None = None, run: int | None = None) -> MetricSummary:
-    """Return every metric of the error or accuracy matrix in a file.
+    """Return what was forgotten and every metric of the error or accuracy matrix in a file.
 
     Args:
         path: A file as `read_matrix` reads it.
-        kind: "error" or "accuracy": what the matrix holds; None if the file says it, by the key "errors" or
-            "accuracies" or as a log of accuracies.
+        kind: "error" or "accuracy": what the matrix holds; None if its key in the file says it, or the file is a log.
         run: The number of the run in a log that holds several, from 0; -1 for the last.
 
     Returns:
-        The metrics.
+        The metrics, with the names of tasks that the file gives to its columns.
 
     Raises:
-        ValueError: If the file does not hold such a matrix; the message names the file and the place.
+        ValueError: If the file does not hold such a matrix, the message names the file and the place; or if nothing
+            tells what it holds.
     """
     matrix = _read_error_matrix(path, run)
     said = _KINDS.get(matrix.key)
     if kind is None and said is None:
-        raise ValueError("--kind is missing: say --kind error (lower is better) or --kind accuracy (higher is better)")
+        raise ValueError(
+            f"{path}: errors or accuracies? --kind is missing: say --kind error (lower is better) or --kind accuracy "
+            "(higher is better)"
+        )
     if kind in SIGN and said not in (None, kind):
         raise ValueError(f"{path}: holds {matrix.key}, and --kind {kind} contradicts that: leave it out")
+    names = matrix.column_names or None
     try:
-        return summary(matrix.values, kind=kind or said)  # type: ignore[arg-type]  (checked there)
+        return summary(matrix.values, kind=kind or said, names=names)  # type: ignore[arg-type]  (checked there)
     except EntryError as error:
         raise ValueError(f"{path}: {matrix.place(*error.index)}: {error}") from None
 
@@ -198,7 +202,7 @@ def read_named_matrix(
 
 def _numpy(file: Path, keys: Sequence[str]) -> NamedMatrix:
     content = read_bytes(file, MOST_MATRIX_BYTES)
-    chosen: list[str] = []
+    chosen: list[str] = []  # the key in an npz; an npy has none
 
     def choose(found: Sequence[str]) -> str:
         chosen.append(_choose_key(file, found, keys))

@@ -261,7 +261,16 @@ def metrics_json(summary: MetricSummary) -> dict[str, Any]:
     Returns:
         The fields; a metric that cannot be computed is None, with the reason under "missing".
     """
-    return {"kind": summary.kind, "tasks": summary.tasks, "metrics": summary.values, "missing": summary.reasons}
+    return {
+        "kind": summary.kind,
+        "tasks": summary.tasks,
+        "names": list(summary.names),
+        "just_learned": summary.just_learned,
+        "at_the_end": summary.at_the_end,
+        "forgotten": summary.forgotten,
+        "metrics": summary.values,
+        "missing": summary.reasons,
+    }
 
 
 def train_json(run: StreamRun, experiment: Experiment) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Every metric of a matrix at once: `summary`."""
+"""What was forgotten, task by task, and every metric of a matrix at once: `summary`."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ebbing._tables import Table, Tabular, format_number, to_frame
+from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing.metrics import _paper, _variants
-from ebbing.metrics._matrix import Kind, Values, error_matrix
+from ebbing.metrics._matrix import SIGN, Kind, Values, error_matrix, just_learned
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,19 +39,41 @@ _METRICS: dict[Metric, str] = {
 
 @dataclass(frozen=True, eq=False)
 class MetricSummary(Tabular):
-    """Every metric of a matrix.
+    """What was forgotten of each task, and every metric of a matrix.
 
     Attributes:
         kind: "error" or "accuracy": what the matrix holds.
-        tasks: T.
+        names: The names of the T tasks.
+        matrix: The matrix (..., T+1, T), NaN where it was not measured.
         values: Every metric by name (...), `forgetting_curve` (..., T-1); None where it cannot be computed.
         reasons: Why a metric cannot be computed, by its name.
     """
 
     kind: Kind
-    tasks: int
+    names: tuple[str, ...]
+    matrix: Values
     values: dict[str, Values | None]
     reasons: dict[str, str]
+
+    @property
+    def tasks(self) -> int:
+        """The number of tasks T."""
+        return len(self.names)
+
+    @property
+    def just_learned(self) -> Values:
+        """The error or accuracy on each task right after it was learned (..., T)."""
+        return just_learned(self.matrix)
+
+    @property
+    def at_the_end(self) -> Values:
+        """The error or accuracy on each task after all tasks (..., T)."""
+        return self.matrix[..., -1, :]
+
+    @property
+    def forgotten(self) -> Values:
+        """How much worse each task is at the end than just learned (..., T); negative where it got better."""
+        return SIGN[self.kind] * (self.at_the_end - self.just_learned) + 0.0  # no -0.0
 
     def to_frame(self) -> pd.DataFrame:
         """Return the metrics as a tidy pandas DataFrame.
@@ -72,7 +94,7 @@ class MetricSummary(Tabular):
         return to_frame(dict(zip(("metric", "matrix", "step", "value", "reason"), columns, strict=True)))
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw a bar for every metric that has one value per matrix; with several matrices, the mean and each value.
+        """Draw what was forgotten: for every task, the error or accuracy just learned and at the end.
 
         Args:
             ax: The axes to draw on; a new figure if None.
@@ -80,13 +102,41 @@ class MetricSummary(Tabular):
         Returns:
             The axes.
         """
-        from ebbing.plot.metrics import plot_metrics
+        from ebbing.plot.metrics import plot_forgotten
 
-        shown = {name: v for name, v in self.values.items() if v is not None and name != "forgetting_curve"}
-        return plot_metrics(shown, self.kind, ax=ax)
+        return plot_forgotten(self.just_learned, self.at_the_end, self.names, kind=self.kind, ax=ax)
 
     def _tables(self) -> Sequence[Table]:
+        return self._task_table(), self._metric_table()
+
+    def _task_table(self) -> Table:
+        columns = {"just learned": self.just_learned, "at the end": self.at_the_end, "forgotten": self.forgotten}
+        if not np.isnan(self.matrix[..., 0, :]).any():
+            columns = {"initial model": self.matrix[..., 0, :]} | columns
+        means = [values.reshape(-1, self.tasks).mean(axis=0) for values in columns.values()]
+        rows = abridged_rows(
+            self.tasks, lambda i: [self.names[i], *(format_number(float(mean[i]), ".4g") for mean in means)]
+        )
         nouns = {"error": "errors", "accuracy": "accuracies"}
+        title = f"{self.tasks} task{'s' * (self.tasks > 1)}, {nouns[self.kind]}; results in the unit of the matrix"
+        return Table(title, ["task", *columns], rows, self._verdict(*means[-3:]))
+
+    def _verdict(self, first: Values, last: Values, lost: Values) -> list[str]:
+        """Say in a sentence how much was forgotten, and of which task most."""
+        old = lost[:-1]
+        if self.tasks < 2 or np.isnan(old).any():
+            return []
+        mean, worst = float(old.mean()), int(old.argmax())
+        size = format_number(abs(mean), ".4g")
+        between = f"from {format_number(float(first[worst]), '.4g')} to {format_number(float(last[worst]), '.4g')}"
+        if mean > 0:
+            return [f"On average {size} was forgotten; most of {self.names[worst]}, {between}."]
+        gain = f"on average old tasks got better by {size}" if mean else "on average old tasks stayed as they were"
+        if old[worst] <= 0:
+            return [f"Nothing was forgotten; {gain}."]
+        return [f"{gain.capitalize()}; {self.names[worst]} got worse, {between}."]
+
+    def _metric_table(self) -> Table:
         several = any(v is not None and np.ndim(v) > (name == "forgetting_curve") for name, v in self.values.items())
         rows, notes = [], []
         for metric, formula in _METRICS.items():
@@ -108,29 +158,37 @@ class MetricSummary(Tabular):
             "Positive forgetting and negative backward transfer mean that old tasks got worse. L is the error or minus "
             "the accuracy, A the accuracy or minus the error."
         )
-        tasks = f"{self.tasks} task{'s' * (self.tasks > 1)}"
-        title = f"{tasks}, {nouns[self.kind]}; results in the unit of the matrix"
-        return (Table(title, ["metric", "value", "definition, or why there is no value"], rows, notes, left=(0, 2)),)
+        return Table("", ["metric", "value", "definition, or why there is no value"], rows, notes, left=(0, 2))
 
 
-def summary(matrix: ArrayLike, *, kind: Kind) -> MetricSummary:
-    """Compute every metric of the matrix alone: all but `forward_transfer`.
+def summary(matrix: ArrayLike, *, kind: Kind, names: Sequence[str] | None = None) -> MetricSummary:
+    """Say what was forgotten of each task, and compute every metric of the matrix alone: all but `forward_transfer`.
 
     Args:
         matrix: L (..., T+1, T), or (..., T, T) without the initial model.
         kind: "error" or "accuracy": what the matrix holds.
+        names: One name per task; "task 1", "task 2", ... if None.
 
     Returns:
-        The metrics by name, with a reason for each that cannot be computed.
+        The tasks, and the metrics by name, with a reason for each that cannot be computed.
+
+    Raises:
+        ValueError: If the matrix cannot be one of errors or accuracies, or there are not as many names as tasks.
 
     Example:
-        >>> found = summary([[75, np.nan], [25, 75]], kind="accuracy")
+        >>> found = summary([[75, np.nan], [25, 75]], kind="accuracy", names=["cats", "dogs"])
+        >>> found.forgotten.tolist()
+        [50.0, 0.0]
         >>> found.values["forgetting"].item(), found.values["upper_triangle_mean"]
         (50.0, None)
         >>> found.reasons["upper_triangle_mean"]
         'upper_triangle_mean needs the accuracy after task 1, on task 2, and it is missing (NaN): ...'
     """
-    tasks = error_matrix(matrix, kind).shape[-1]  # a matrix that no metric can read raises an error here
+    measured = error_matrix(matrix, kind)  # a matrix that no metric can read raises an error here
+    T = measured.shape[-1]
+    labels = tuple(f"task {i + 1}" for i in range(T)) if names is None else tuple(str(name) for name in names)
+    if len(labels) != T:
+        raise ValueError(f"{len(labels)} names for {T} tasks; give one per task")
     values: dict[str, Values | None] = {}
     reasons: dict[str, str] = {}
     for metric in _METRICS:
@@ -139,7 +197,7 @@ def summary(matrix: ArrayLike, *, kind: Kind) -> MetricSummary:
         except ValueError as reason:
             values[metric.__name__] = None
             reasons[metric.__name__] = str(reason)
-    return MetricSummary(kind, tasks, values, reasons)
+    return MetricSummary(kind, labels, measured, values, reasons)
 
 
 def _mean_with_error(values: Values) -> str:

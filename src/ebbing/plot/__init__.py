@@ -8,7 +8,7 @@ module                                      what it draws
 ==========================================  ===========================================================================
 `errors`                                    error matrices, as curves or as a heat map, and grids of expectations
 `samples`                                   histograms of simulated forgetting and generalization error
-`metrics`                                   the metrics of a measured matrix
+`metrics`                                   what was forgotten of each task, by a measured matrix
 `order`                                     distances between tasks, and task orders
 `replay`                                    forgetting against how much is replayed, and plans of replay
 `forecasts`                                 similarity of tasks, predicted orders and replay curves
@@ -31,9 +31,9 @@ _HOME = {
     "plot_fig2": "fig2",
     "plot_forecast": "forecasts",
     "plot_forecast_orders": "forecasts",
+    "plot_forgotten": "metrics",
     "plot_frontier": "frontier",
     "plot_method_comparison": "method_comparison",
-    "plot_metrics": "metrics",
     "plot_order_comparison": "order",
     "plot_order_front": "order",
     "plot_order_stakes": "order",

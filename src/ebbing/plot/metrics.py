@@ -1,53 +1,93 @@
-"""A figure of many metrics of one matrix, or of several."""
+"""A figure of what was forgotten: every task just learned and at the end."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from ebbing._tables import format_number
-from ebbing._validate import Array
-from ebbing.plot._axes import use_axes
-from ebbing.plot._style import BLACK, BLUE, ORANGE
+from ebbing.plot._axes import plain_label, use_axes
+from ebbing.plot._style import BLACK, BLUE, STYLE, VERMILION, write_figure
+from ebbing.plot.order import picture_format
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LEVELS = ("generalization_error", "average_accuracy", "remembering", "lower_triangle_mean", "upper_triangle_mean")
+    from ebbing.metrics import MetricSummary
+
+_NAMES_UP_TO = 40
 
 
-def plot_metrics(metrics: Mapping[str, Array], kind: str, *, ax: Axes | None = None) -> Axes:
-    """Draw a horizontal bar for each metric: its value, or the mean over matrices with a dot for each.
+def plot_forgotten(
+    just_learned: npt.ArrayLike,
+    at_the_end: npt.ArrayLike,
+    names: Sequence[str],
+    *,
+    kind: str,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw an arrow for each task from what it was just learned to what it is at the end.
 
     Args:
-        metrics: Values by name, one per matrix (...).
-        kind: "error" or "accuracy": what the matrices hold, and the unit of the axis.
+        just_learned: The error or accuracy on each task right after it was learned (..., T).
+        at_the_end: The same after all tasks (..., T). Of several runs the mean is drawn, with a dot for each.
+        names: Names of the tasks (T,), shown for up to 40.
+        kind: "error" or "accuracy": what the numbers are.
         ax: The axes to draw on; a new figure if None.
 
     Returns:
-        The axes.
+        The axes, with a row per task, the first learned at the top.
     """
-    ax = use_axes(ax, size=(5.8, 0.9 + 0.27 * max(len(metrics), 2)))
-    shown: set[str] = set()
-    for y, (name, value) in enumerate(metrics.items()):
-        values = np.ravel(value)
-        color, meaning = (BLUE, "level") if name in _LEVELS else (ORANGE, "difference")
-        ax.barh(y, values.mean(), color=color, height=0.65, label=None if meaning in shown else meaning)
-        shown.add(meaning)
-        if len(values) > 1:
-            ax.plot(values, np.full(len(values), y), "o", color=BLACK, ms=2.5, alpha=0.7)
-        edge = max(values.max(), 0.0)
-        ax.annotate(
-            format_number(float(values.mean()), ".4g"), (edge, y), (4, 0), textcoords="offset points", va="center",
-            fontsize="small",
-        )  # fmt: skip
-    ax.set_yticks(range(len(metrics)), [name.replace("_", " ") for name in metrics])
-    ax.set_ylim(len(metrics) - 0.4, -0.6)
-    ax.margins(x=0.12)
-    ax.axvline(0, color=BLACK, lw=0.8)
-    ax.set_xlabel(f"in the unit of the matrix ({kind})")
-    if shown:
-        ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    T = len(names)
+    first, last = (np.asarray(values, dtype=float).reshape(-1, T) for values in (just_learned, at_the_end))
+    means = first.mean(axis=0), last.mean(axis=0)
+    ax = use_axes(ax, size=_size(T))
+    rows = np.arange(T)
+    for y, start, end in zip(rows, *means, strict=True):
+        if np.isfinite(start) and np.isfinite(end) and start != end:
+            arrow = {"arrowstyle": "-|>", "color": VERMILION if (end > start) == (kind == "error") else BLUE, "lw": 1.6}
+            ax.annotate("", (end, y), (start, y), arrowprops=arrow | {"shrinkA": 0, "shrinkB": 0})
+    ax.plot(means[0], rows, "o", color=BLACK, ms=6, label="just learned")
+    ax.plot(means[1], rows, "s", color=BLACK, mfc="white", ms=6, label="at the end")
+    if len(first) > 1:
+        for values, shift in ((first, -0.22), (last, 0.22)):
+            ax.plot(values.T, np.repeat(rows[:, None] + shift, len(first), axis=1), "o", color=BLACK, ms=2, alpha=0.5)
+    if T <= _NAMES_UP_TO:
+        ax.set_yticks(rows, [plain_label(name) for name in names])
+        for y, start, end in zip(rows, *means, strict=True):
+            if np.isfinite(start) and np.isfinite(end):
+                text = format_number(float(end - start), "+.3g")
+                ax.annotate(
+                    text, (max(start, end), y), (9, 0), textcoords="offset points", va="center", fontsize="small"
+                )
+    else:
+        ax.set_ylabel("task, in the order of learning")
+    ax.set_ylim(T - 0.4, -0.6)
+    ax.margins(x=0.14)
+    ax.set_xlabel(f"{kind} on the task")
+    ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return ax
+
+
+def save(summary: MetricSummary, path: Path) -> None:
+    """Write `plot_forgotten` of a matrix to a file.
+
+    Args:
+        summary: The metrics of the matrix.
+        path: The file; the ending of its name gives the format.
+    """
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=_size(summary.tasks), layout="constrained")
+        summary.plot(ax=figure.subplots())
+        write_figure(figure, path, picture_format(path))
+
+
+def _size(T: int) -> tuple[float, float]:
+    return 5.8, min(1.2 + 0.3 * T, 9.0)

@@ -209,21 +209,40 @@ def test_front_draws_its_corners_and_the_given_order():
     assert [text.get_text() for text in ax.texts] == [str(k + 1) for k in range(len(found))]
 
 
-def test_metrics_draw_a_bar_each():
-    found = metrics.summary([[10, 20, 30], [60, 25, 30], [80, 70, 40], [70, 90, 50]], kind="accuracy")
+def test_metrics_draw_each_task_before_and_after():
+    found = metrics.summary([[60, 25], [80, 70]], kind="accuracy", names=["cats", "dogs"])
     ax = draw(found)
-    shown = [text.get_text().replace(" ", "_") for text in ax.get_yticklabels()]
-    assert shown == [name for name, value in found.values.items() if value is not None and name != "forgetting_curve"]
-    assert [patch.get_width() for patch in ax.patches] == [found.values[name] for name in shown]
-    assert ax.get_xlabel() == "in the unit of the matrix (accuracy)"
-    assert sorted(legend(ax)) == ["difference", "level"]
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["cats", "dogs"]
+    assert legend(ax) == ["just learned", "at the end"]
+    assert [line.get_xdata().tolist() for line in ax.lines] == [[60, 70], [80, 70]]
+    assert [text.get_text() for text in ax.texts] == ["", "+20", "0"]  # an arrow, and the change of each task
+    assert ax.get_xlabel() == "accuracy on the task"
+
+
+def test_arrows_of_metrics_tell_worse_from_better():
+    def colors(kind):
+        ax = draw(metrics.summary([[0.5, 0.5, 0.5], [0.6, 0.5, 0.5], [0.9, 0.1, 0.5]], kind=kind))
+        return [text.arrow_patch.get_edgecolor() for text in ax.texts if text.arrow_patch is not None]
+
+    (worse, better), swapped = colors("error"), colors("accuracy")
+    assert worse != better
+    assert swapped == [better, worse]
 
 
 def test_metrics_of_several_matrices_show_each():
     errors = simulate(PROBLEM, 7).errors
     ax = draw(metrics.summary(errors, kind="error"))
-    assert np.array_equal(ax.lines[0].get_xdata(), metrics.forgetting(errors, kind="error"))
-    assert ax.patches[0].get_width() == pytest.approx(metrics.forgetting(errors, kind="error").mean())
+    assert ax.lines[1].get_xdata() == pytest.approx(errors[:, -1].mean(axis=0))
+    dots = np.concatenate([line.get_xdata() for line in ax.lines[2:]])
+    assert len(dots) == 2 * errors[:, -1].size
+    assert set(errors[:, -1].ravel()) <= set(dots)
+
+
+def test_metrics_of_missing_entries_and_many_tasks_are_drawn():
+    gaps = draw(metrics.summary([[0.5, np.nan], [np.nan, 0.4]], kind="error"))
+    assert [text.get_text() for text in gaps.texts] == ["0"]
+    many = draw(metrics.summary(np.random.default_rng(0).uniform(size=(60, 60)), kind="error"))
+    assert many.get_ylabel() == "task, in the order of learning"
 
 
 def test_plots_need_matplotlib(monkeypatch):

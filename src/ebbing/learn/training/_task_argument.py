@@ -36,6 +36,7 @@ def bind_task(network: nn.Module, index: int) -> Callable[[Inputs], Tensor]:
             if isinstance(inputs, Mapping):
                 _check_names(signature, {*inputs, *arguments})
                 return output_tensor(network(**inputs, **arguments))
+            _check_single_input(signature, arguments)
             return output_tensor(network(inputs, **arguments))
         except RuntimeError as error:
             if (reason := _wrong_inputs(network, inputs, error)) is None:
@@ -55,6 +56,18 @@ def _check_names(signature: inspect.Signature, names: set[str]) -> None:
         raise ValueError(f"the network takes no input {unknown[0]!r}, but {listed}: leave it out, or rename it")
     if missing := [p.name for p in takes if p.default is p.empty and p.name not in names]:
         raise ValueError(f"the network needs an input {missing[0]!r}: give a dictionary with it")
+
+
+def _check_single_input(signature: inspect.Signature, arguments: dict[str, int]) -> None:
+    """Raise an error if one tensor does not suffice for the network."""
+    kinds = inspect.Parameter
+    positional = [
+        p for p in signature.parameters.values() if p.kind in (kinds.POSITIONAL_ONLY, kinds.POSITIONAL_OR_KEYWORD)
+    ]
+    missing = [p.name for p in positional[1:] if p.default is p.empty and p.name not in arguments]
+    if missing:
+        names = ", ".join(repr(p.name) for p in positional if p.name not in arguments)
+        raise ValueError(f"one tensor for a network that takes {names}: give a dictionary of inputs by name")
 
 
 def _wrong_inputs(network: nn.Module, inputs: Inputs, error: RuntimeError) -> str | None:

@@ -205,6 +205,11 @@ def test_wrong_dictionaries_raise_and_change_nothing(method, change, message):
     assert_same(learner.state(), before)
 
 
+def test_one_tensor_for_a_network_of_two_raises():
+    with pytest.raises(ValueError, match="one tensor for a network that takes 'left', 'right', 'scale': give a dict"):
+        FineTuning(SCHEDULE).start(Named()).learn("a", data(0))
+
+
 def test_dictionaries_without_labels_raise():
     with pytest.raises(ValueError, match=r"a dictionary with 'left', 'right': give a pair \(inputs"):
         METHODS[0].start(Named()).learn("a", halves(data(0)[0]))
