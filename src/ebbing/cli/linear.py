@@ -182,7 +182,7 @@ def metrics(
         str | None,
         typer.Option(
             metavar="error|accuracy",
-            help="What the matrix holds. Needed unless the file says it.",
+            help="What the matrix holds. Needed unless the file says it: a log, or JSON and npz with such a name.",
             show_default=False,
         ),
     ] = None,

@@ -36,13 +36,13 @@ from ebbing.io._arrays import check_cells, read_array
 from ebbing.io._bytes import read_bytes, read_text
 from ebbing.io._delimited import parse_delimited, parse_number
 from ebbing.io.framework_logs import find_log
-from ebbing.metrics import MetricSummary, summary
+from ebbing.metrics import Kind, MetricSummary, summary
 from ebbing.metrics._matrix import SIGN
 
 FORMATS = (".csv", ".tsv", ".json", ".npy", ".npz")
 """Endings of files that hold a matrix."""
 
-_KINDS = {"errors": "error", "accuracies": "accuracy"}
+_KINDS: dict[str, Kind] = {"errors": "error", "accuracies": "accuracy"}
 _ERROR_KEYS = (*_KINDS, "matrix")
 
 
@@ -56,7 +56,7 @@ class NamedMatrix:
         row_names: One name per row, or nothing.
         lines: The line of each row in a CSV file, or nothing.
         first_cell: The place in its line of a row's first number, from 1.
-        key: The name under which the matrix stands in its file, or nothing.
+        key: The name of the matrix in a JSON object or an npz file, or nothing.
     """
 
     values: NDArray[np.float64]
@@ -115,8 +115,7 @@ def summarize_file(path: str | os.PathLike[str], kind: str | None = None, run: i
 
     Args:
         path: A file as `read_matrix` reads it.
-        kind: "error" or "accuracy": what the matrix holds; None if the file says it, by the key "errors" or
-            "accuracies" or as a log of accuracies.
+        kind: "error" or "accuracy": what the matrix holds; None if its key in the file says it, or the file is a log.
         run: The number of the run in a log that holds several, from 0; -1 for the last.
 
     Returns:
@@ -129,12 +128,15 @@ def summarize_file(path: str | os.PathLike[str], kind: str | None = None, run: i
     matrix = _read_error_matrix(path, run)
     said = _KINDS.get(matrix.key)
     if kind is None and said is None:
-        raise ValueError("--kind is missing: say --kind error (lower is better) or --kind accuracy (higher is better)")
+        raise ValueError(
+            f"{path}: errors or accuracies? --kind is missing: say --kind error (lower is better) or --kind accuracy "
+            "(higher is better)"
+        )
     if kind in SIGN and said not in (None, kind):
         raise ValueError(f"{path}: holds {matrix.key}, and --kind {kind} contradicts that: leave it out")
+    names = matrix.column_names or None
     try:
-        found = kind or said
-        return summary(matrix.values, kind=found, names=matrix.column_names or None)  # type: ignore[arg-type]  (checked)
+        return summary(matrix.values, kind=kind or said, names=names)  # type: ignore[arg-type]  (checked there)
     except EntryError as error:
         raise ValueError(f"{path}: {matrix.place(*error.index)}: {error}") from None
 
