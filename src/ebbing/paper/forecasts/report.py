@@ -149,8 +149,8 @@ class Study:
             f"{len(self.sets)} task sets, {self._runs(self.sets)} seeds; in {len(self.agreeing)} of them seeds agree: "
             "the rank correlation of forgetting over orders between two seeds is above 0.5.",
             "![Predicted against measured forgetting](forecast.png)",
-            "Each dot is an order; the diamond is the one that the forecast advises; beside the name of a set stands the "
-            "rank correlation.",
+            "Each dot is an order; the diamond is the one that the forecast advises; beside the name of a set stands "
+            "the rank correlation.",
             "## What was trained",
             self._set_table(),
             "## Scores, mean over the sets in which seeds agree",
