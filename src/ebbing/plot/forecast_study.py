@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ebbing.paper.forecasts.predictions import OWN
+from ebbing.paper.forecasts.predictions import advised_variant
 from ebbing.paper.forecasts.report import Study
-from ebbing.paper.forecasts.scores import MeasuredSet
+from ebbing.paper.forecasts.scores import ADVISED, MeasuredSet
 from ebbing.plot._style import BLUE, GRAY, STYLE, VERMILION, new_axes, save_figure
 
 _COLUMNS = 4
@@ -24,7 +24,7 @@ def plot_forecast_study(study: Study) -> Any:
     """
     import matplotlib as mpl
 
-    sets = [one for one in study.sets if OWN.name in one.forecasts]
+    sets = [one for one in study.sets if advised_variant(one.task_set).name in one.forecasts]
     rows = max(1, -(-len(sets) // _COLUMNS))
     with mpl.rc_context(STYLE):
         axes = new_axes(rows, min(max(len(sets), 1), _COLUMNS), (2.3 * min(max(len(sets), 1), _COLUMNS), 2.2 * rows))
@@ -33,7 +33,7 @@ def plot_forecast_study(study: Study) -> Any:
         for ax in axes.flat[len(sets) :]:
             ax.set_axis_off()
         if sets:
-            axes.flat[0].figure.supxlabel("predicted forgetting (the network that is trained)", fontsize=9)
+            axes.flat[0].figure.supxlabel("predicted forgetting", fontsize=9)
             axes.flat[0].figure.supylabel("measured forgetting, mean and range of seeds", fontsize=9)
         else:
             axes[0, 0].text(0.5, 0.5, "no forecast is recorded yet", ha="center", va="center")
@@ -41,7 +41,7 @@ def plot_forecast_study(study: Study) -> Any:
 
 
 def _draw(one: MeasuredSet, ax: Any) -> None:
-    predicted, measured = one.predicted(OWN), one.forgetting
+    predicted, measured = one.predicted(advised_variant(one.task_set)), one.forgetting
     mean = measured.mean(axis=1)
     ax.vlines(predicted, measured.min(axis=1), measured.max(axis=1), color=GRAY, lw=0.6, alpha=0.6, zorder=1)
     ax.scatter(predicted, mean, s=7, color=BLUE, zorder=2, linewidths=0)
@@ -49,7 +49,7 @@ def _draw(one: MeasuredSet, ax: Any) -> None:
     ax.scatter(predicted[best], mean[best], s=30, color=VERMILION, marker="D", zorder=3, linewidths=0)
     low, high = (pick(pick(predicted), pick(mean)) for pick in (min, max))
     ax.plot([low, high], [low, high], color="0.8", lw=0.8, zorder=0)
-    correlation = one.scores()[OWN.name].rank_correlation
+    correlation = one.scores()[ADVISED].rank_correlation
     ax.set_title(f"{one.task_set.name}: {correlation:.2f}", fontsize=8)
     ax.tick_params(labelsize=7)
     ax.locator_params(nbins=4)

@@ -59,13 +59,27 @@ class Variant:
 
 OWN = Variant("the network that is trained")
 
+BRIEF = Variant("the same, trained as briefly", schedule=True)
+
 VARIANTS = (
     OWN,
-    Variant("the same, trained as briefly", schedule=True),
+    BRIEF,
     Variant("the same, alignment 1", alignment=1.0),
     Variant("four other initial networks", networks=4),
     Variant("the same four, alignment 1", networks=4, alignment=1.0),
 )
+
+
+def advised_variant(one: TaskSet) -> Variant:
+    """Return the forecast that the documentation advises: of brief training for pretrained networks, else to the end.
+
+    Args:
+        one: The set.
+
+    Returns:
+        The variant.
+    """
+    return BRIEF if one.is_pretrained else OWN
 
 
 def read_tasks(one: TaskSet) -> dict[str, Any]:

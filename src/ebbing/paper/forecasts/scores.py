@@ -25,7 +25,7 @@ from ebbing._validate import Array
 from ebbing.forecasting._confidence import rank_correlation
 from ebbing.forecasting._pairs import Pairs, complete
 from ebbing.order.simple_rules import RULES
-from ebbing.paper.forecasts.predictions import OWN, TARGET, VARIANTS, Variant, forecast_name
+from ebbing.paper.forecasts.predictions import OWN, TARGET, VARIANTS, Variant, advised_variant, forecast_name
 from ebbing.paper.forecasts.task_sets import TaskSet
 from ebbing.paper.records import Record, RecordError
 from ebbing.problem import Problem
@@ -37,7 +37,8 @@ AGREEMENT = 0.5
 RATIO = 0.5
 """n/p of the linear theory."""
 
-SEED, PROBE, COMBINED, LABELS, WITH_LABELS, RANDOM = (
+ADVISED, SEED, PROBE, COMBINED, LABELS, WITH_LABELS, RANDOM = (
+    "as the documentation advises",
     "all orders trained with another seed",
     "pairs trained with another seed",
     "the same pairs and the network's forecast",
@@ -207,6 +208,8 @@ class MeasuredSet:
         """
         measured = self.forgetting.mean(axis=1)
         found = {v.name: Scores.of(self.predicted(v), measured) for v in VARIANTS if v.name in self.forecasts}
+        if (advised := advised_variant(self.task_set).name) in found:
+            found[ADVISED] = found[advised]
         if (theory := self.label_theory()) is not None:
             found[LABELS] = Scores.of(theory, measured)
             if OWN.name in self.forecasts:

@@ -87,6 +87,11 @@ class TaskSet:
         return (*self.orders, *self.replay_sequences.values())
 
     @property
+    def is_pretrained(self) -> bool:
+        """Whether the network is pretrained, and is trained for a few epochs only."""
+        return isinstance(self.experiment.architecture, PretrainedConvNet | SentenceClassifier)
+
+    @property
     def is_judged(self) -> bool:
         """Whether no variant of a forecast was chosen on it."""
         return self.number % 2 == 0
