@@ -26,7 +26,7 @@ from ebbing.learn._seeding import derive_seed
 from ebbing.learn.experiment import Experiment, Learner
 from ebbing.learn.tasks.base import Occurrence, TaskData, Tasks, check_sequence, occurrences
 from ebbing.learn.training._machine import retain_heap, single_thread
-from ebbing.learn.training.batches import preserved_modes
+from ebbing.learn.training._modes import preserved_modes
 from ebbing.learn.training.schedule import Checkpoint, ProgressCallback
 
 __all__ = ["Node", "NodeResult", "error", "error_matrix", "prefix_tree", "train_node", "train_reference"]

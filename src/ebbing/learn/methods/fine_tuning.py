@@ -17,11 +17,12 @@ from torch import nn
 from ebbing.learn._stored_names import stored_settings
 from ebbing.learn.projection._layer_discovery import check_per_task, per_task_values
 from ebbing.learn.training._buffers import buffer_shapes, check_buffer_shapes, snapshot_buffers
+from ebbing.learn.training._modes import preserved_modes
 from ebbing.learn.training._network_checks import check_not_inference_mode
 from ebbing.learn.training._state_file import State, with_prefix
 from ebbing.learn.training._task_argument import task_bound
 from ebbing.learn.training.base_learner import BaseLearner, TrainableParameters
-from ebbing.learn.training.batches import Data, preserved_modes
+from ebbing.learn.training.batches import Data
 from ebbing.learn.training.schedule import Loss, Schedule, check_schedule, task_loss
 
 

@@ -21,7 +21,7 @@ from torch.nn import functional
 from ebbing.learn.projection._autograd import no_autocast, scale_gradient
 from ebbing.learn.projection._calls import Calls
 from ebbing.learn.projection._layer_kinds import LinearKind
-from ebbing.learn.projection._layers import Layer
+from ebbing.learn.projection._layers import PARAMETER_PREFIX, Layer
 from ebbing.learn.projection._parametrization import GradientScaling, ParametrizationKind, equal_runs
 from ebbing.learn.projection._substitution import Use
 from ebbing.learn.projection._task_updates import Subspace, TaskUpdate, TrustedTask
@@ -190,6 +190,11 @@ class RowWeight:
         return self.weight.index_copy(0, self.numbers[k:], active[k:]), update
 
 
+def remember_rows(module: nn.Module, seen: Tensor) -> None:
+    """Make the rows that were looked up a buffer of the module while a task is learned: checkpoints save buffers."""
+    module.register_buffer(f"{PARAMETER_PREFIX}seen", seen, persistent=False)
+
+
 class EmbeddingLayer(Layer):
     """An embedding of which rows are protected; `Layer` has the rest.
 
@@ -221,6 +226,7 @@ class EmbeddingLayer(Layer):
         self.parametrizations = [rows]  # type: ignore[list-item]
         for use in self.uses:
             use.host.forward = EmbeddingForward(use.host, rows)  # type: ignore[arg-type]
+        remember_rows(self.module, rows.seen)
         return self._register(rows.parameters())
 
     def finish(self) -> None:

@@ -7,10 +7,9 @@ kernel. A grouped convolution consists of several such products with separate in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
-from typing import NamedTuple, cast
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +22,7 @@ from ebbing.learn.projection._calls import Calls, GramMatrices, count_rows, firs
 from ebbing.learn.projection._grouped_parametrization import GroupedRotatedWeight
 from ebbing.learn.projection._layer_kinds import Kind, LinearKind, layer_kind
 from ebbing.learn.projection._parametrization import ParametrizationKind, RotatedWeight
+from ebbing.learn.projection._rotated_batch import RotatedBatch
 from ebbing.learn.projection._substitution import SubstitutedForward, Use
 from ebbing.learn.projection._task_updates import TrustedTask
 from ebbing.learn.projection.subspaces import BasisUpdate
@@ -37,26 +37,6 @@ MAX_INPUT_BYTES = 256 << 20
 def full_name(module: str, key: str) -> str:
     """Return the name of a parameter or buffer in the network."""
     return f"{module}.{key}".lstrip(".")
-
-
-class RotatedBatch(NamedTuple):
-    """A batch of inputs together with the same inputs in the rotated coordinates of a layer.
-
-    Attributes:
-        batch: The inputs x. Shape (rows, d).
-        rotated: The rotated inputs x U. Shape (rows, d).
-        version: The version counter of `batch` when it was rotated: the network may change it in place.
-    """
-
-    batch: Tensor
-    rotated: Tensor
-    version: int
-
-    def matches(self, input: Tensor) -> bool:
-        """Return whether a layer's input is the batch itself: the same memory, unchanged."""
-        batch = self.batch
-        same = input.data_ptr() == batch.data_ptr() and input.shape == batch.shape and input.stride() == batch.stride()
-        return same and input._version == self.version and not input.requires_grad
 
 
 class Layer:
@@ -242,8 +222,9 @@ class Layer:
         if self.parametrizations:  # otherwise a custom forward is the user's
             for use in self.uses:
                 use.host.__dict__.pop("forward", None)
-            for name in [name for name in self.module._parameters if name.startswith(PARAMETER_PREFIX)]:
-                del self.module._parameters[name]
+            for values in (self.module._parameters, self.module._buffers):
+                for name in [name for name in values if name.startswith(PARAMETER_PREFIX)]:
+                    delattr(self.module, name)
         self.parametrizations, self.rotated_batch = [], None
 
     def effective_weight(self) -> Tensor:
@@ -322,22 +303,3 @@ class Layer:
         if isinstance(input, Tensor):
             return self.kind.columns(input, self.groups)
         return [self.kind.columns(part, 1)[0] for part in input]
-
-
-@contextmanager
-def frozen_modules(network: nn.Module, names: Iterable[str]) -> Iterator[None]:
-    """Keep the named modules in evaluation mode and untrained, whatever mode the network is set to."""
-    modules = [network.get_submodule(name) for name in names]
-    trained = [parameter for module in modules for parameter in module.parameters() if parameter.requires_grad]
-    for parameter in trained:
-        parameter.requires_grad_(False)
-    for module in modules:
-        module.eval()
-        module.train = lambda mode=True, module=module: module  # of the instance: `network.train()` calls every module
-    try:
-        yield
-    finally:
-        for module in modules:
-            module.__dict__.pop("train", None)
-        for parameter in trained:
-            parameter.requires_grad_(True)

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from ebbing.learn.projection._blocks import Block
 from ebbing.learn.projection._calls import Calls
-from ebbing.learn.projection._embedding import RowBlock
+from ebbing.learn.projection._embedding import RowBlock, remember_rows
 from ebbing.learn.projection._layer_kinds import LinearKind
 from ebbing.learn.projection._layers import Layer
 from ebbing.learn.projection._parametrization import ParametrizationKind, orthogonal_complement
@@ -123,6 +123,7 @@ class TiedLayer(Layer):
             if isinstance(use.host, nn.Embedding):
                 forward = TiedEmbeddingForward(use, self.effective_weight, use.host.forward, tied)
             use.host.forward = forward
+        remember_rows(self.module, tied.seen)
         return self._register(tied.parameters())
 
     def finish(self) -> None:

@@ -39,7 +39,8 @@ from ebbing.learn.projection._integrity import (
     warn_if_changed,
 )
 from ebbing.learn.projection._layer_discovery import discover_layers
-from ebbing.learn.projection._layers import Layer, RotatedBatch, frozen_modules
+from ebbing.learn.projection._layers import Layer
+from ebbing.learn.projection._rotated_batch import RotatedBatch
 from ebbing.learn.projection._rules import ProjectionRules
 from ebbing.learn.projection._trust_region import TrustRegion, empty_trust_region, select_trust_region
 from ebbing.learn.projection.subspaces import BasisUpdate
@@ -47,6 +48,7 @@ from ebbing.learn.tasks.base import TaskData
 from ebbing.learn.training._arguments import as_batches
 from ebbing.learn.training._buffers import buffer_shapes, check_buffer_shapes, snapshot_buffers
 from ebbing.learn.training._inputs import Inputs, first_inputs, input_tensors
+from ebbing.learn.training._modes import frozen_modules, preserved_modes
 from ebbing.learn.training._network_checks import check_not_inference_mode
 from ebbing.learn.training._state_file import State, decode_json, encode_json, with_prefix
 from ebbing.learn.training._task_argument import bind_task, task_bound
@@ -56,7 +58,6 @@ from ebbing.learn.training.batches import (
     Pair,
     check_labels,
     draw_examples,
-    preserved_modes,
     shuffled_batches,
     subsample,
     training_pair,
@@ -184,7 +185,7 @@ class ProjectionLearner(BaseLearner):
             inputs, labels = self._pair_to_device(self._examples(examples))
             if not all(part.isfinite().all() for part in input_tensors(inputs)):
                 raise ValueError(f"inputs of task {task!r} are not all finite: remove NaN and infinite values")
-            undo, shapes = self._snapshot(), buffer_shapes(self.network)
+            undo = self._snapshot()
             if not self.tasks:  # weights may have been loaded since start()
                 self._initial_values = self._copy_values(self._initial_values)
             reason = "a task is being learned: leave the context of task() first"
@@ -193,6 +194,7 @@ class ProjectionLearner(BaseLearner):
                     self._pending_restore = undo
                     with no_autocast(self.layers[0].weight):
                         parameters = self._start_task(inputs, labels, loss)
+                    shapes = buffer_shapes(self.network)
                     with (
                         unchanged_weights(self.layers, parameters),
                         checked_optimizers(self.layers),

@@ -114,6 +114,8 @@ class ProjectionMethod(ABC):
     def select_directions(self, layer: int, task: int, M: Tensor, R: Tensor) -> BasisUpdate:
         """Select the input directions of a layer that a task uses, after the task was learned.
 
+        Embeddings need no such rule: the rows that a task has looked up are protected.
+
         Args:
             layer: The number of the layer, from 0, for settings by layer.
             task: The number of the task, from 0, for settings that change from task to task.

@@ -23,6 +23,7 @@ from ebbing.learn.training._arguments import (
 )
 from ebbing.learn.training._inputs import Inputs, input_tensors
 from ebbing.learn.training._managed_network import ManagedNetwork
+from ebbing.learn.training._modes import preserved_modes
 from ebbing.learn.training._network_checks import check_network
 from ebbing.learn.training._outputs import count_correct
 from ebbing.learn.training._state_file import State, decode_json, dump, encode_json, parse, with_prefix
@@ -33,7 +34,6 @@ from ebbing.learn.training.batches import (
     Pair,
     concatenated_batches,
     epoch_batches,
-    preserved_modes,
     split_inputs,
     validation_pair,
 )

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any, cast
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, RandomSampler
 
 from ebbing.learn.tasks.base import TaskData
@@ -286,24 +285,6 @@ def _check_iterable(data: object) -> Iterable[object]:
             f"{_describe_type(data)}: give inputs and labels, two tensors, or an iterable of such pairs, one per batch"
         )
     return data
-
-
-@contextmanager
-def preserved_modes(network: nn.Module) -> Iterator[None]:
-    """Restore the training or evaluation mode of every single module at the end.
-
-    Args:
-        network: The network.
-
-    Yields:
-        None.
-    """
-    modes = [(module, module.training) for module in network.modules()]
-    try:
-        yield
-    finally:
-        for module, mode in modes:
-            module.training = mode
 
 
 def _describe_type(value: object) -> str:

@@ -248,6 +248,27 @@ def test_rows_seen_in_training_are_protected_beyond_the_examples():
     assert len(learner.layers[0].blocks[0].basis) == len(words(0)[0].unique()) > len(words(0)[0][0].unique())
 
 
+class Memory:
+    content = None
+
+    def load(self):
+        return self.content
+
+    def save(self, content):
+        self.content = {name: value.clone() for name, value in content.items()}
+
+
+def test_resumed_training_remembers_the_rows_it_has_seen(monkeypatch):
+    """Even if only the last epoch was saved, and nothing is looked up any more."""
+    monkeypatch.setattr("ebbing.learn.training.schedule.CHECKPOINT_SECONDS", -1.0)
+    method, checkpoint = Gpm(**SETTINGS | {"num_examples": 1}), Memory()
+    whole, resumed = (method.start(build(Lookup)) for _ in range(2))
+    whole.learn("0", words(0), checkpoint=checkpoint)
+    assert "parametrization_seen" not in dict(whole.network.named_buffers())
+    resumed.learn("0", words(0), checkpoint=checkpoint)
+    assert_same(resumed.state(), whole.state())
+
+
 def test_sparse_gradients_of_an_embedding_work():
     learner = Gpm(**SETTINGS, per_task=("head",)).start(build(lambda: Lookup(sparse=True)))
     for task in range(2):

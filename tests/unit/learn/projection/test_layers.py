@@ -11,10 +11,11 @@ from torch.nn.utils import parametrizations, prune
 from ebbing.learn.methods import Gpm
 from ebbing.learn.projection._blocks import Block
 from ebbing.learn.projection._layer_discovery import discover_layers
-from ebbing.learn.projection._layers import Layer, frozen_modules
+from ebbing.learn.projection._layers import Layer
 from ebbing.learn.projection._recording import recorded_inputs
 from ebbing.learn.projection._task_updates import Subspace, TaskUpdate
 from ebbing.learn.projection.subspaces import BasisUpdate
+from ebbing.learn.training._modes import frozen_modules
 
 pytestmark = pytest.mark.usefixtures("quietly")
 

@@ -7,7 +7,7 @@ from toys import CLASSES, IDS, METHODS, SCHEDULE, SIZE, data, perceptron, settin
 
 from ebbing.learn.methods import Gpm, Trgp
 from ebbing.learn.projection import Threshold
-from ebbing.learn.projection._layers import RotatedBatch
+from ebbing.learn.projection._rotated_batch import RotatedBatch
 from ebbing.learn.projection.learner import ProjectionLearner
 from ebbing.learn.training.batches import epoch_batches
 
