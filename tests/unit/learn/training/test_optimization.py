@@ -155,7 +155,6 @@ def test_patience_reduces_the_rate_of_an_optimizer():
         ({"clip_norm": -1.0}, r"clip_norm=-1\.0: give the largest norm"),
         ({"clip_norm": True}, "clip_norm=True"),
     ],
-    ids=str,
 )
 def test_wrong_settings_raise_and_change_nothing(options, message):
     for method in (METHODS[1], FineTuning(SCHEDULE)):
