@@ -117,7 +117,7 @@ def _read(file: Path, label: str) -> tuple[dict[str, Part], list[str]]:
 def _read_npz(file: Path, _: str) -> tuple[dict[str, Part], list[str]]:
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
+            if not isinstance(archive, np.lib.npyio.NpzFile) or archive.zip is None:
                 raise ValueError("one array without a name")
             found = list(archive.files)
             unpacked = float(sum(member.file_size for member in archive.zip.infolist()))
