@@ -83,6 +83,17 @@ def test_tables_say_what_python_says(run, folder):
     assert (folder / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_brief_training_forgets_what_python_says(run, folder):
+    done = run("tasks", "--model", "mine:build", "--learning-rate", "0.05", "--steps", "10", "--json")
+    assert done.returncode == 0, done.stderr
+    brief = ebbing.forecast(network(folder), read(folder), learning_rate=0.05, steps=10)
+    assert np.allclose(parse(done.stdout)["errors"], brief.errors(), rtol=1e-6)
+    assert not np.allclose(brief.errors(), ebbing.forecast(network(folder), read(folder)).errors(), rtol=1e-3)
+    alone = run("tasks", "--steps", "10")
+    assert alone.returncode == 2
+    assert "by both learning_rate and steps" in alone.stderr
+
+
 def test_weights_and_order_and_json(run, folder):
     done = run("tasks", "--model", "mine:build", "--weights", "new.safetensors", "--order", "odd,even,low", "--json")
     assert done.returncode == 0, done.stderr

@@ -53,6 +53,13 @@ def forecast(
     test_size: Annotated[
         int | None, typer.Option(help="Test examples of each task [default: as many].", **_SIZE)
     ] = None,
+    learning_rate: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="With --steps, for brief training: its learning rate."),
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="With --learning-rate: the number of training steps of each task.", **_SIZE)
+    ] = None,
     seconds: Annotated[
         float, typer.Option(metavar="NUMBER", help="Time to search the order of more than eight tasks.")
     ] = 60.0,
@@ -93,7 +100,16 @@ def forecast(
     names = escape_control(", ".join(data))
     print(f"ebbing: {len(data)} tasks ({names}); about {needed / 1e6:,.0f} MB besides the data", file=sys.stderr)
     with progress_bar("kernel") as report:
-        found = ebbing.forecast(network, data, train_size=train_size, test_size=test_size, seed=seed, progress=report)
+        found = ebbing.forecast(
+            network,
+            data,
+            train_size=train_size,
+            test_size=test_size,
+            learning_rate=learning_rate,
+            steps=steps,
+            seed=seed,
+            progress=report,
+        )
     with progress_bar("orders") as report:
         plan = found.best_order(minimized, seconds=seconds, seed=seed, progress=report)
     if plot is not None:
