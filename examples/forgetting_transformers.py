@@ -48,7 +48,7 @@ def make_model() -> BertForSequenceClassification:
         "num_attention_heads": 2,
         "intermediate_size": 64,
     }
-    return BertForSequenceClassification(BertConfig(**{"vocab_size": TOKENS, "num_labels": 2} | sizes))
+    return BertForSequenceClassification(BertConfig(vocab_size=TOKENS, num_labels=2, **sizes))
 
 
 def accuracy(prediction) -> dict[str, float]:

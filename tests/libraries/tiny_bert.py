@@ -33,7 +33,7 @@ def make_model(seed=0):
         "num_attention_heads": 2,
         "intermediate_size": 32,
     }
-    return BertForSequenceClassification(BertConfig(**{"vocab_size": TOKENS, "num_labels": 2} | sizes))
+    return BertForSequenceClassification(BertConfig(vocab_size=TOKENS, num_labels=2, **sizes))
 
 
 def make_arguments(folder, **changed):
