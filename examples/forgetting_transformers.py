@@ -42,14 +42,13 @@ class Sequences(Dataset):
 
 def make_model() -> BertForSequenceClassification:
     torch.manual_seed(0)
-    sizes: dict[str, Any] = {"vocab_size": TOKENS, "num_labels": 2}
-    sizes |= {
+    sizes: dict[str, Any] = {
         "hidden_size": 32,
         "num_hidden_layers": 2,
         "num_attention_heads": 2,
         "intermediate_size": 64,
     }
-    return BertForSequenceClassification(BertConfig(**sizes))
+    return BertForSequenceClassification(BertConfig(vocab_size=TOKENS, num_labels=2, **sizes))
 
 
 def accuracy(prediction) -> dict[str, float]:

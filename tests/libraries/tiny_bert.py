@@ -27,14 +27,13 @@ class Sequences(Dataset):
 
 def make_model(seed=0):
     torch.manual_seed(seed)
-    sizes: dict[str, Any] = {"vocab_size": TOKENS, "num_labels": 2}
-    sizes |= {
+    sizes: dict[str, Any] = {
         "hidden_size": 16,
         "num_hidden_layers": 1,
         "num_attention_heads": 2,
         "intermediate_size": 32,
     }
-    return BertForSequenceClassification(BertConfig(**sizes))
+    return BertForSequenceClassification(BertConfig(vocab_size=TOKENS, num_labels=2, **sizes))
 
 
 def make_arguments(folder, **changed):

@@ -77,7 +77,7 @@ def test_all_orders_are_listed_best_first(forecast):
     assert len(frame) == 6
     assert frame["value"].is_monotonic_increasing
     assert tuple(frame["order"][0]) == found.order
-    assert frame["value"][0] == pytest.approx(found.generalization(found.order))
+    assert frame["value"].tolist()[0] == pytest.approx(found.generalization(found.order))
 
 
 @pytest.mark.parametrize(

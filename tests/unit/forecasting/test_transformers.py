@@ -55,7 +55,7 @@ def test_only_adapters_and_head_count(tokens):
     assert not np.allclose(ours, tangent_kernel(bert(), tokens))
     assert not kernel_cost(adapted, tokens).explicit  # adapters are plain linear layers
     labels = torch.arange(12) % 2
-    tasks = dict.fromkeys(("a", "b"), (tokens, labels))
+    tasks = {"a": (tokens, labels), "b": (tokens, labels)}
     before = {name: value.clone() for name, value in adapted.state_dict().items()}
     found = ebbing.forecast(adapted, tasks, train_size=8, test_size=4)
     assert f"{trained:,} trained parameters" in found.source

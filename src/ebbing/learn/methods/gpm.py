@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, cast
 
 from torch import Tensor
 
 from ebbing.learn.projection.method import ProjectionMethod
 from ebbing.learn.projection.subspaces import BasisUpdate, extend_basis, initial_basis
+from ebbing.learn.projection.threshold import Threshold
 
 
 @dataclass(frozen=True)
@@ -51,11 +52,12 @@ class Gpm(ProjectionMethod):
         Returns:
             The directions to protect; the task uses all columns of the extended basis.
         """
-        threshold = self.threshold.at(layer, task)
+        threshold = cast(Threshold, self.threshold)  # a number has become one
+        share = threshold.at(layer, task)
         return (
-            initial_basis(R, threshold, include_crossing=self.threshold.include_crossing)
+            initial_basis(R, share, include_crossing=threshold.include_crossing)
             if M.shape[1] == 0
-            else extend_basis(M, R, threshold)
+            else extend_basis(M, R, share)
         )
 
     def select_trusted(self, gradient_norm: float, projected_norms: Sequence[float]) -> dict[int, float]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, get_args
+from typing import ClassVar, cast, get_args
 
 from torch import Tensor
 
@@ -17,6 +17,7 @@ from ebbing.learn.projection._authors_variant import AuthorsDeviation
 from ebbing.learn.projection._parametrization import MAX_TRUSTED
 from ebbing.learn.projection.method import ProjectionMethod
 from ebbing.learn.projection.subspaces import BasisUpdate, initial_basis, strongest_directions
+from ebbing.learn.projection.threshold import Threshold
 
 
 @dataclass(frozen=True)
@@ -93,11 +94,12 @@ class Trgp(ProjectionMethod):
         Returns:
             The new directions among them, to protect, and the columns of all of them: the task's subspace.
         """
-        threshold = self.threshold.at(layer, task)
+        threshold = cast(Threshold, self.threshold)  # a number has become one
+        share = threshold.at(layer, task)
         return (
-            initial_basis(R, threshold, include_crossing=self.threshold.include_crossing)
+            initial_basis(R, share, include_crossing=threshold.include_crossing)
             if M.shape[1] == 0
-            else strongest_directions(M, R, threshold)
+            else strongest_directions(M, R, share)
         )
 
     def select_trusted(self, gradient_norm: float, projected_norms: Sequence[float]) -> dict[int, float]:

@@ -44,6 +44,7 @@ from ebbing.learn.projection._rotated_batch import RotatedBatch
 from ebbing.learn.projection._rules import ProjectionRules
 from ebbing.learn.projection._trust_region import TrustRegion, empty_trust_region, select_trust_region
 from ebbing.learn.projection.subspaces import BasisUpdate
+from ebbing.learn.projection.threshold import Threshold
 from ebbing.learn.tasks.base import TaskData
 from ebbing.learn.training._arguments import as_batches
 from ebbing.learn.training._buffers import buffer_shapes, check_buffer_shapes, snapshot_buffers
@@ -105,7 +106,8 @@ class ProjectionLearner(BaseLearner):
         self._task_specific = self._per_task + biases + buffers + task_specific_norms  # names
         self._task_values: list[dict[str, Tensor]] = []  # for every learned task, by name
         self.trusted = []
-        for setting, values in (("num_examples", method.num_examples), ("threshold", method.threshold.share)):
+        shares = cast(Threshold, method.threshold).share
+        for setting, values in (("num_examples", method.num_examples), ("threshold", shares)):
             if isinstance(values, tuple) and len(values) != len(self.layers):
                 names = ", ".join(layer.name for layer in self.layers)
                 raise ValueError(f"{setting}={values}: give one number, or one for each of the layers {names}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 from torch import Tensor, nn
 
@@ -38,7 +38,7 @@ class ProjectionMethod(ABC):
     """
 
     schedule: Schedule = field(default_factory=Schedule)
-    threshold: Threshold = field(default_factory=Threshold)
+    threshold: Threshold | float = field(default_factory=Threshold)
     num_examples: int | tuple[int, ...] = 300
     per_task: tuple[str, ...] = ()
     norms: Literal["per_task", "frozen", "shared"] = "per_task"
@@ -80,7 +80,7 @@ class ProjectionMethod(ABC):
         found = stored_settings(self)
         if self.norms == "per_task":
             found["norms"] = "own"
-        if not self.threshold.include_crossing:
+        if not cast(Threshold, self.threshold).include_crossing:
             del found["threshold"]["crossing"]
         return found
 

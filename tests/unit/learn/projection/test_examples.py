@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 from toys import SETTINGS, data, perceptron, settings
 
@@ -19,6 +19,7 @@ PAIR = (ROWS[:, None].float(), ROWS)
 
 def drawn(examples, seed=0):
     inputs, labels = draw_examples(examples, 50, torch.Generator().manual_seed(seed))
+    assert isinstance(inputs, Tensor)
     assert torch.equal(inputs[:, 0].long(), labels)
     return labels.tolist()
 
@@ -66,6 +67,7 @@ def test_shuffling_loader_is_read_only_as_needed():
 def test_all_examples_are_drawn_if_there_are_too_few():
     batches = [(torch.ones(2, 1), torch.ones(2).long()), (torch.zeros(1, 1), torch.zeros(1).long())]
     inputs, labels = draw_examples(batches, 50, torch.Generator())
+    assert isinstance(inputs, Tensor)
     assert sorted(inputs[:, 0].tolist()) == sorted(labels.tolist()) == [0, 1, 1]
 
 
@@ -145,7 +147,10 @@ def test_only_num_examples_pass_through_the_network(monkeypatch):
 def test_validation_data_may_come_in_batches():
     inputs, labels = data(5)
     batches = list(zip(inputs.split(5), labels.split(5), strict=True))
-    assert all(map(torch.equal, concatenated_batches(batches), (inputs, labels)))
+    joined, joined_labels = concatenated_batches(batches)
+    assert isinstance(joined, Tensor)
+    assert torch.equal(joined, inputs)
+    assert torch.equal(joined_labels, labels)
     states = []
     for validation in ((inputs, labels), batches, DataLoader(TensorDataset(inputs, labels), batch_size=7)):
         learner = Gpm(**settings(schedule=Schedule(0.1, patience=2))).start(perceptron())

@@ -2,12 +2,13 @@
 
 import dataclasses
 from contextlib import contextmanager
+from typing import Any, cast
 
 import pytest
 import torch
 from dense_layers import Dense
 from sequence_networks import NETWORKS, TOKENS, Decoder, Encoder, Lookup, Tied, build, vectors, words
-from torch import nn
+from torch import Tensor, nn
 from torch.func import functional_call
 from torch.nn import functional
 from toys import IDS, METHODS, assert_same
@@ -22,7 +23,7 @@ from ebbing.learn.training.schedule import task_loss
 pytestmark = pytest.mark.usefixtures("quietly")
 
 SCHEDULE = Schedule(0.2, epochs=2, batch_size=5)
-SETTINGS = {"schedule": SCHEDULE, "threshold": Threshold(0.95), "num_examples": 15}
+SETTINGS: dict[str, Any] = {"schedule": SCHEDULE, "threshold": Threshold(0.95), "num_examples": 15}
 CASES = pytest.mark.parametrize(("make", "data"), NETWORKS.values(), ids=NETWORKS)
 
 
@@ -46,7 +47,7 @@ def test_changes_outside_of_recorded_inputs_change_no_output(make, data):
         assert calls
         if isinstance(layer, EmbeddingLayer):
             outside = torch.ones(TOKENS, dtype=torch.bool)
-            outside[calls[0].unique()] = False
+            outside[cast(Tensor, calls[0]).unique()] = False
             changes = [(outside[:, None] * torch.randn_like(weight),)]
         else:
             if any(isinstance(call, tuple) for call in calls):
@@ -230,7 +231,7 @@ def test_blocks_are_split_when_inputs_begin_to_differ():
 
 def test_rows_of_old_tasks_are_protected_and_no_others():
     learner = Gpm(**SETTINGS).start(build(Lookup))
-    table = learner.network.table.weight
+    table = learner.network.get_parameter("table.weight")
     learner.learn("0", words(0))
     before, seen = table.detach().clone(), words(0)[0].unique()
     assert learner.layers[0].blocks[0].basis.sort().values.tolist() == seen.tolist()
@@ -287,7 +288,7 @@ def test_tied_weights_are_protected_in_both_uses():
     settings = SETTINGS | {"num_examples": 20}
     learner = Trgp(**settings, trust_threshold=0.0).start(build(Tied))
     assert [layer.name for layer in learner.layers] == ["table", "inner"]
-    table, (directions, rows) = learner.network.table.weight, learner.layers[0].blocks
+    table, (directions, rows) = learner.network.get_parameter("table.weight"), learner.layers[0].blocks
     for task in range(3):
         M, protected, before = directions.basis, rows.basis, table.detach().clone()
         learner.learn(str(task), next_words(task), optimizer=lambda p: torch.optim.AdamW(p, 0.05, weight_decay=0.1))
@@ -297,7 +298,7 @@ def test_tied_weights_are_protected_in_both_uses():
         torch.testing.assert_close(change @ M, torch.zeros_like(change @ M), rtol=0, atol=1e-12)
     assert 0 < directions.rank < 6
     assert 0 < rows.rank < TOKENS
-    assert learner.network.head.weight is table
+    assert learner.network.get_parameter("head.weight") is table
     other = Trgp(**settings, trust_threshold=0.0).start(build(Tied))
     other.restore(learner.state())
     assert_same(other.state(), learner.state())
@@ -308,10 +309,11 @@ def test_tied_weights_step_by_projected_gradient():
     """The step is P G (I - M M'), G the gradient through both uses."""
     learner = learner_of(Gpm(**SETTINGS), Tied, next_words)
     (directions, rows), network, (inputs, labels) = learner.layers[0].blocks, learner.network, next_words(2)
-    before, M = network.table.weight.detach().clone(), directions.basis
+    before, M = network.get_parameter("table.weight").detach().clone(), directions.basis
     network.zero_grad()
     functional.cross_entropy(network(inputs), labels).backward()
-    gradient = network.table.weight.grad
+    gradient = network.get_parameter("table.weight").grad
+    assert gradient is not None
     expected = gradient - gradient @ M @ M.T
     expected[rows.basis] = 0
     network.zero_grad()
@@ -319,7 +321,7 @@ def test_tied_weights_step_by_projected_gradient():
         optimizer = torch.optim.SGD(parameters, 0.1)
         functional.cross_entropy(network(inputs), labels).backward()
         optimizer.step()
-    torch.testing.assert_close(network.table.weight - before, -0.1 * expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(network.get_parameter("table.weight") - before, -0.1 * expected, rtol=0, atol=1e-12)
     assert expected.abs().max() > 1e-4
 
 

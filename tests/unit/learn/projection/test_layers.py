@@ -2,14 +2,16 @@
 
 import ast
 import re
+from typing import cast
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.utils import parametrizations, prune
 
 from ebbing.learn.methods import Gpm
 from ebbing.learn.projection._blocks import Block
+from ebbing.learn.projection._calls import Calls
 from ebbing.learn.projection._layer_discovery import discover_layers
 from ebbing.learn.projection._layers import Layer
 from ebbing.learn.projection._recording import recorded_inputs
@@ -297,10 +299,11 @@ def test_recorded_inputs_include_every_call():
     with recorded_inputs(layers) as recorded:
         network(inputs)
     assert [len(recorded[name]) for name in ("once", "also", "twice", "never")] == [1, 1, 2, 0]
-    assert torch.equal(recorded["once"][0], inputs)
-    assert torch.equal(recorded["also"][0], inputs)
-    assert torch.equal(recorded["twice"][1], network.twice(recorded["twice"][0]))
-    assert not any(call.requires_grad for calls in recorded.values() for call in calls)
+    once, also, first, second = (cast(Tensor, call) for calls in recorded.values() for call in calls)
+    assert torch.equal(once, inputs)
+    assert torch.equal(also, inputs)
+    assert torch.equal(second, network.twice(first))
+    assert not any(call.requires_grad for call in (once, also, first, second))
     network(inputs)
     assert len(recorded["twice"]) == 2
 
@@ -377,7 +380,7 @@ def test_frozen_modules_keep_mode_and_statistics():
 @pytest.mark.parametrize("module", [nn.Conv2d(4, 6, 3, groups=2), nn.Linear(5, 3)], ids=["conv", "linear"])
 def test_large_representation_is_compressed_exactly(module, monkeypatch):
     layer = Layer("layer", module)
-    seen = [torch.randn(7, 4, 8, 8), torch.randn(2, 4, 8, 8)] if layer.groups == 2 else [torch.randn(40, 5)]
+    seen: Calls = [torch.randn(7, 4, 8, 8), torch.randn(2, 4, 8, 8)] if layer.groups == 2 else [torch.randn(40, 5)]
     whole = layer.representation(seen)
     for limit in (1, 5000):  # one image at a time, or a few
         monkeypatch.setattr("ebbing.learn.projection._layers.MAX_INPUT_BYTES", limit)
@@ -398,7 +401,7 @@ def test_unbatched_inputs_are_recorded_as_batches(module):
         module(batch)
         for example in batch:
             module(example)
-    whole, *single = seen["layer"]
+    whole, *single = cast(list[Tensor], seen["layer"])
     assert torch.equal(torch.cat(single), whole)
 
 

@@ -5,6 +5,7 @@ import os
 import re
 import warnings
 from dataclasses import replace
+from typing import Any
 
 import pytest
 import torch
@@ -38,9 +39,14 @@ pytestmark = [pytest.mark.usefixtures("quietly"), pytest.mark.filterwarnings("ig
 
 VOCABULARY, LENGTH, ROWS = 40, 8, 12
 SCHEDULE = Schedule(0.1, epochs=1, batch_size=6)
-EXACT = {"schedule": SCHEDULE, "threshold": Threshold(1.0), "num_examples": ROWS}
-SIZES = {"vocab_size": VOCABULARY, "max_position_embeddings": 10}
-BERT = {"hidden_size": 96, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 80} | SIZES
+EXACT: dict[str, Any] = {"schedule": SCHEDULE, "threshold": Threshold(1.0), "num_examples": ROWS}
+SIZES: dict[str, Any] = {"vocab_size": VOCABULARY, "max_position_embeddings": 10}
+BERT: dict[str, Any] = {
+    "hidden_size": 96,
+    "num_hidden_layers": 1,
+    "num_attention_heads": 2,
+    "intermediate_size": 80,
+} | SIZES
 
 
 def texts(task, mask=True):
@@ -58,13 +64,13 @@ def bert():
 
 
 def distilbert():
-    sizes = {"dim": 96, "n_layers": 1, "n_heads": 2, "hidden_dim": 80}
+    sizes: dict[str, Any] = {"dim": 96, "n_layers": 1, "n_heads": 2, "hidden_dim": 80}
     return DistilBertForSequenceClassification(DistilBertConfig(**sizes, **SIZES))
 
 
 def gpt2():
-    sizes = {"n_embd": 96, "n_layer": 1, "n_head": 2, "vocab_size": VOCABULARY, "n_positions": 10}
-    tokens = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 1}
+    sizes: dict[str, Any] = {"n_embd": 96, "n_layer": 1, "n_head": 2, "vocab_size": VOCABULARY, "n_positions": 10}
+    tokens: dict[str, Any] = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 1}
     return GPT2ForSequenceClassification(GPT2Config(**sizes, **tokens))
 
 
@@ -135,7 +141,12 @@ def test_vision_transformer_says_once_what_to_type():
         generator = torch.Generator().manual_seed(task)
         return {"pixel_values": torch.randn(ROWS, 3, 8, 8, generator=generator)}, torch.arange(ROWS) % 2
 
-    sizes = {"hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 24}
+    sizes: dict[str, Any] = {
+        "hidden_size": 32,
+        "num_hidden_layers": 1,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+    }
     network = build(lambda: ViTForImageClassification(ViTConfig(**sizes, image_size=8, patch_size=4)))
     line = r"per_task=\('vit.embeddings.cls_token', 'vit.embeddings.position_embeddings'\)"
     with pytest.raises(ValueError, match=f"these 2 parts cannot be protected.*{line}"):

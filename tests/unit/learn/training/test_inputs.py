@@ -221,6 +221,7 @@ def test_dictionaries_without_labels_raise():
 def test_concatenation_pads_where_a_mask_says_so():
     long, short = ({"input_ids": torch.ones(2, n).long(), "attention_mask": torch.ones(2, n).long()} for n in (5, 3))
     joined = concatenate_inputs([long, short])
+    assert not isinstance(joined, Tensor)
     assert joined["attention_mask"].sum(1).tolist() == [5, 5, 3, 3]
     assert joined["input_ids"].shape == (4, 5)
     with pytest.raises(ValueError, match=r"examples of different shapes, \(3,\) and \(5,\): pad them to one length"):

@@ -99,7 +99,7 @@ def test_mixed_precision_learns_and_protects(number, dtype):
 
 def test_mixed_precision_is_used():
     learner, seen = FineTuning(SCHEDULE).start(perceptron()), []
-    learner.network[2].register_forward_hook(lambda _, given, __: seen.append(given[0].dtype))
+    learner.network.get_submodule("2").register_forward_hook(lambda _, given, __: seen.append(given[0].dtype))
     learner.learn("a", data(0), mixed_precision=torch.bfloat16)
     assert {*seen} == {torch.bfloat16}
 

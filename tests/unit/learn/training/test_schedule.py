@@ -1,11 +1,11 @@
 """Training on one task: reductions of the learning rate, the best values, and exact checkpoints."""
 
 import contextlib
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 from ebbing.learn.methods import FineTuning, Trgp
@@ -80,7 +80,7 @@ def test_patience_reduces_the_rate_and_keeps_the_best_values(monkeypatch, schedu
 
     monkeypatch.setattr(schedule_module, "_epoch", epoch)
     monkeypatch.setattr(schedule_module, "_mean_loss", lambda *_: next(left))
-    fit(schedule, nn.Identity(), lambda x: x, [value], list, validation=data(0))
+    fit(schedule, nn.Identity(), lambda x: cast(Tensor, x), [value], list, validation=data(0))
     assert rates == pytest.approx(expected, rel=1e-12)
     assert kept is not None
     assert value.item() == kept + 1  # as it was after that epoch
@@ -100,7 +100,7 @@ def test_equal_loss_is_no_improvement(monkeypatch):
     fit(
         Schedule(1.0, 9, patience=2, min_learning_rate=0.4),
         nn.Identity(),
-        lambda x: x,
+        lambda x: cast(Tensor, x),
         [value],
         list,
         validation=data(0),
@@ -276,7 +276,7 @@ def test_resumed_training_keeps_the_rate_and_the_best_values(monkeypatch, stop):
 
     def learn(progress=None):
         given = {"validation": data(0), "checkpoint": checkpoint, "progress": progress}
-        fit(schedule, nn.Identity(), lambda x: x, [value], list, **given)
+        fit(schedule, nn.Identity(), lambda x: cast(Tensor, x), [value], list, **given)
 
     monkeypatch.setattr(schedule_module, "CHECKPOINT_SECONDS", -1.0)
     monkeypatch.setattr(schedule_module, "_epoch", epoch)

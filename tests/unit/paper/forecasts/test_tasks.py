@@ -94,7 +94,8 @@ def test_only_adapters_and_head_of_a_lora_model_are_trained(monkeypatch):
     for name in state:
         torch.nn.init.normal_(network.get_parameter(name))
     other.load_state_dict(network.state_dict())
-    network.eval(), other.eval()
+    network.eval()
+    other.eval()
     assert torch.allclose(network(tokens), other(tokens))
     assert torch.allclose(network(tokens)[:1], network(tokens[:1, :2]), atol=1e-6)  # padding does not count
 
