@@ -43,12 +43,14 @@ class Sequences(Dataset):
 def make_model() -> BertForSequenceClassification:
     torch.manual_seed(0)
     sizes: dict[str, Any] = {
+        "vocab_size": TOKENS,
+        "num_labels": 2,
         "hidden_size": 32,
         "num_hidden_layers": 2,
         "num_attention_heads": 2,
         "intermediate_size": 64,
     }
-    return BertForSequenceClassification(BertConfig(vocab_size=TOKENS, num_labels=2, **sizes))
+    return BertForSequenceClassification(BertConfig(**sizes))
 
 
 def accuracy(prediction) -> dict[str, float]:

@@ -28,12 +28,14 @@ class Sequences(Dataset):
 def make_model(seed=0):
     torch.manual_seed(seed)
     sizes: dict[str, Any] = {
+        "vocab_size": TOKENS,
+        "num_labels": 2,
         "hidden_size": 16,
         "num_hidden_layers": 1,
         "num_attention_heads": 2,
         "intermediate_size": 32,
     }
-    return BertForSequenceClassification(BertConfig(vocab_size=TOKENS, num_labels=2, **sizes))
+    return BertForSequenceClassification(BertConfig(**sizes))
 
 
 def make_arguments(folder, **changed):

@@ -150,7 +150,7 @@ def test_steps_equal_those_of_dense_matrices(method, make, data):
 @CASES
 def test_old_tasks_keep_their_outputs(number, make, data):
     """With all directions of the examples protected, nothing changes: by any method, with weight decay."""
-    settings = SETTINGS | {"threshold": Threshold(1.0), "num_examples": 20}
+    settings: dict[str, Any] = SETTINGS | {"threshold": Threshold(1.0), "num_examples": 20}
     method = dataclasses.replace(METHODS[number], **settings, per_task=("head",))
     learner, outputs = method.start(build(make)), {}
     for task in range(3):
@@ -214,7 +214,7 @@ class Either(nn.Module):
 
 
 def test_blocks_are_split_when_inputs_begin_to_differ():
-    settings = SETTINGS | {"threshold": Threshold(1.0), "num_examples": 20}
+    settings: dict[str, Any] = SETTINGS | {"threshold": Threshold(1.0), "num_examples": 20}
     learner = Trgp(**settings, trust_threshold=0.0, per_task=("head",)).start(build(Either))
     outputs = {}
     for task in range(4):
@@ -244,7 +244,7 @@ def test_rows_of_old_tasks_are_protected_and_no_others():
 
 
 def test_rows_seen_in_training_are_protected_beyond_the_examples():
-    learner = Gpm(**SETTINGS | {"num_examples": 1}).start(build(Lookup))
+    learner = dataclasses.replace(Gpm(**SETTINGS), num_examples=1).start(build(Lookup))
     learner.learn("0", words(0))
     assert len(learner.layers[0].blocks[0].basis) == len(words(0)[0].unique()) > len(words(0)[0][0].unique())
 
@@ -262,7 +262,7 @@ class Memory:
 def test_resumed_training_remembers_the_rows_it_has_seen(monkeypatch):
     """Even if only the last epoch was saved, and nothing is looked up any more."""
     monkeypatch.setattr("ebbing.learn.training.schedule.CHECKPOINT_SECONDS", -1.0)
-    method, checkpoint = Gpm(**SETTINGS | {"num_examples": 1}), Memory()
+    method, checkpoint = dataclasses.replace(Gpm(**SETTINGS), num_examples=1), Memory()
     whole, resumed = (method.start(build(Lookup)) for _ in range(2))
     whole.learn("0", words(0), checkpoint=checkpoint)
     assert "parametrization_seen" not in dict(whole.network.named_buffers())
@@ -285,7 +285,7 @@ def next_words(seed, rows=20):
 
 
 def test_tied_weights_are_protected_in_both_uses():
-    settings = SETTINGS | {"num_examples": 20}
+    settings: dict[str, Any] = SETTINGS | {"num_examples": 20}
     learner = Trgp(**settings, trust_threshold=0.0).start(build(Tied))
     assert [layer.name for layer in learner.layers] == ["table", "inner"]
     table, (directions, rows) = learner.network.get_parameter("table.weight"), learner.layers[0].blocks
