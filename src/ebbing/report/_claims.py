@@ -12,7 +12,7 @@ GROUPS = {"paper": "the paper", "erratum": "errata of the paper", "beyond": "bey
 """What a claim belongs to, in the order of the table."""
 
 _BEYOND = ("new", "control", "sensitivity", "accuracy against memory", "replay")
-_TRAINED = ("fig2", "table1", "sensitivity", "ablations", "frontier")
+_TRAINED = ("fig2", "table1", "sensitivity", "ablations", "frontier", "forecast")
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ def check(name: str, config: Config = Config()) -> Verdict:  # noqa: B008 (froze
         raise ValueError(f"name={name!r}: there is no such claim; give one of {', '.join(CLAIMS)}")
     found = CLAIMS[name]
     result, holds = found.check(config)
-    return Verdict(found.text, found.source, found.procedure.format(**vars(config)), result, holds)
+    return Verdict(found.text, found.source, found.procedure.format(**vars(config)), result, bool(holds))
 
 
 def run(config: Config = Config(), progress: Callable[[float], None] | None = None) -> Result:  # noqa: B008 (frozen)
