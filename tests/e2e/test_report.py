@@ -117,6 +117,16 @@ def test_quick_and_recorded_results_stand_side_by_side(folder, tmp_path):
     assert page.count('data-label="recorded, paper scale"') > page.count('data-label="this run"') == len(mine)
 
 
+def test_report_says_what_came_from_the_store(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "run")
+    for file in REPRODUCED.glob("fig2*"):
+        shutil.copy(file, tmp_path / "run")
+    content = json.loads((REPRODUCED / "fig2.json").read_text())
+    content["provenance"] |= {"networks": {"trained": 7, "found": 164}}
+    (tmp_path / "run" / "fig2.json").write_text(json.dumps(content))
+    assert "networks: 7 trained, 164 found" in report_page(tmp_path / "run")
+
+
 def test_failed_part_is_named_and_others_stand(tab):
     assert "rules" in tab.page.inner_text("header .failed")
     assert "no space left" in tab.page.inner_text("#rules .failed")

@@ -184,8 +184,9 @@ def _provenance(file: Path) -> list[str]:
     found = content.get("provenance", {}) if isinstance(content, dict) else {}
     keys = ("commit", "when", "seconds", "machine", "command", "records", "imported", "commits")
     lines = [f"{key}: {found[key]}" for key in keys if found.get(key)]
-    if isinstance(found.get("tasks"), dict):
-        lines.append("tasks of networks: " + ", ".join(f"{count} {how}" for how, count in found["tasks"].items()))
+    for key, what in (("tasks", "tasks of networks"), ("networks", "networks")):
+        if isinstance(found.get(key), dict):  # how many were trained now, and how many came from the store
+            lines.append(f"{what}: " + ", ".join(f"{count} {how}" for how, count in found[key].items()))
     versions = found.get("versions")
     if isinstance(versions, dict) and versions:
         lines.append("versions: " + ", ".join(f"{name} {version}" for name, version in versions.items()))
