@@ -1,12 +1,8 @@
 """Bad input of the command: one line that says what to do, and never a traceback."""
 
-import json
-import subprocess
-import sys
-
 import command_line
 import pytest
-from command_line import ENVIRONMENT, SIZES
+from command_line import SIZES, run_forks
 
 run = command_line.run  # a fixture
 
@@ -158,28 +154,6 @@ USAGE = [
     (("metrics",), "Missing argument"),
 ]
 
-# One interpreter with the command loaded; every call runs in a fork of it, as it would alone.
-FORKS = """
-import json, os, sys, tempfile
-import ebbing.cli, ebbing.io.matrices, ebbing.io.problems, ebbing._progress
-
-for arguments in json.load(sys.stdin):
-    out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
-    child = os.fork()
-    if child == 0:
-        os.dup2(out.fileno(), 1)
-        os.dup2(err.fileno(), 2)
-        sys.argv = ["ebbing", *arguments]
-        ebbing.cli.main()
-        sys.exit(0)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    texts = []
-    for file in (out, err):
-        file.seek(0)
-        texts.append(file.read().decode())
-    print(json.dumps([arguments, status, *texts]), flush=True)
-"""
-
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
@@ -189,17 +163,7 @@ def results(tmp_path_factory):
         (folder / name).write_bytes(content)
     (folder / "folder.toml").mkdir()
     (folder / "folder.png").mkdir()
-    calls = json.dumps([arguments for arguments, _ in (*ERRORS, *USAGE)])
-    done = subprocess.run(
-        [sys.executable, "-c", FORKS],
-        input=calls,
-        capture_output=True,
-        text=True,
-        cwd=folder,
-        env=ENVIRONMENT,
-        check=True,
-    )
-    return {tuple(arguments): rest for arguments, *rest in map(json.loads, done.stdout.splitlines())}
+    return run_forks([arguments for arguments, _ in (*ERRORS, *USAGE)], folder)
 
 
 def name_of(arguments):

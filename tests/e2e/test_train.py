@@ -1,7 +1,6 @@
 """`ebbing train`, the installed command, on real MNIST: learn, be interrupted, go on, look."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -10,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import ENVIRONMENT, run_forks
 
 from ebbing.learn import Occurrence, preset
 from ebbing.learn.presets import stream_by_name
 
 COMMAND = Path(sys.executable).with_name("ebbing")
 SMALL = ("--stream", "smnist", "--tasks", "3", "--train-images", "600", "--epochs", "2")
-ENVIRONMENT = {key: os.environ[key] for key in os.environ if key not in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TERM")}
 
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -115,28 +114,35 @@ def test_a_saved_learner_loads_in_python(tmp_path, finished):
         assert learner.accuracy(task, task_data) == pytest.approx(accuracy)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "complaint"),
-    [
-        (("--stream", "imagenet"), "stream 'imagenet': give one of pmnist, rmnist, smnist, cifar100"),
-        (("--method", "adam"), "method 'adam': give one of fine-tuning, copies, low-rank, gpm, trgp, trgp+, trgp-free"),
-        (("--weights", "a,b"), "weights='a,b': give numbers separated by commas"),
-        (("--weights", "0.8,1.2"), "give decreasing weights"),
-        (("--tasks", "0"), "tasks=0"),
-        (("--train-images", "70000"), "MNIST has 60,000"),
-        (("--seed", "-1"), "seed=-1"),
-        (("--method", "gpm", "--as-published"), "only trgp and trgp+ have a published variant"),
-        (("--epochs", "0"), "epochs=0"),
-        (
-            ("--start-from", "latest"),
-            "start_from for method 'trgp+': only trgp-free has a choice of the weights from which a task starts",
-        ),
-        (("--method", "trgp-free", "--start-from", "end"), "start_from='end': give one of shared, latest"),
-    ],
-)
-def test_bad_settings_give_one_line(tmp_path, arguments, complaint):
-    status, out, err = run(tmp_path, *arguments)
+BAD_SETTINGS = [
+    (("--stream", "imagenet"), "stream 'imagenet': give one of pmnist, rmnist, smnist, cifar100"),
+    (("--method", "adam"), "method 'adam': give one of fine-tuning, copies, low-rank, gpm, trgp, trgp+, trgp-free"),
+    (("--weights", "a,b"), "weights='a,b': give numbers separated by commas"),
+    (("--weights", "0.8,1.2"), "give decreasing weights"),
+    (("--tasks", "0"), "tasks=0"),
+    (("--train-images", "70000"), "MNIST has 60,000"),
+    (("--seed", "-1"), "seed=-1"),
+    (("--method", "gpm", "--as-published"), "only trgp and trgp+ have a published variant"),
+    (("--epochs", "0"), "epochs=0"),
+    (
+        ("--start-from", "latest"),
+        "start_from for method 'trgp+': only trgp-free has a choice of the weights from which a task starts",
+    ),
+    (("--method", "trgp-free", "--start-from", "end"), "start_from='end': give one of shared, latest"),
+]
+
+
+@pytest.fixture(scope="module")
+def bad_runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bad")
+    found = run_forks([("train", *arguments) for arguments, _ in BAD_SETTINGS], folder, "ebbing.learn")
+    assert not (folder / "results").exists()
+    return found
+
+
+@pytest.mark.parametrize(("arguments", "complaint"), BAD_SETTINGS)
+def test_bad_settings_give_one_line(bad_runs, arguments, complaint):
+    status, out, err = bad_runs["train", *arguments]
     assert (status, out) == (2, "")
     assert complaint in err
     assert err.count("\n") == 1
-    assert not (tmp_path / "results").exists()

@@ -46,3 +46,43 @@ def no_constant(name):
 def parse(text):
     assert text.count("\n") == 1
     return json.loads(text, parse_constant=no_constant)
+
+
+# One interpreter with the command loaded; every call runs in a fork of it, as it would alone.
+FORKS = """
+import json, os, sys, tempfile
+import ebbing.cli, ebbing.io.matrices, ebbing.io.problems, ebbing._progress, MODULE
+
+for arguments in json.load(sys.stdin):
+    out, err = tempfile.TemporaryFile(), tempfile.TemporaryFile()
+    child = os.fork()
+    if child == 0:
+        os.dup2(out.fileno(), 1)
+        os.dup2(err.fileno(), 2)
+        sys.argv = ["ebbing", *arguments]
+        ebbing.cli.main()
+        sys.exit(0)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    texts = []
+    for file in (out, err):
+        file.seek(0)
+        texts.append(file.read().decode())
+    print(json.dumps([arguments, status, *texts]), flush=True)
+"""
+
+
+def run_forks(calls, folder, module="ebbing"):
+    """What the command does with each of many arguments, from one process that has loaded it and a module already.
+
+    Returns (status, output, errors) by arguments.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", FORKS.replace("MODULE", module)],
+        input=json.dumps(calls),
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        env=ENVIRONMENT,
+        check=True,
+    )
+    return {tuple(arguments): rest for arguments, *rest in map(json.loads, done.stdout.splitlines())}
