@@ -30,6 +30,7 @@ $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV) || { echo "no venv module: apt-get install python3-venv"; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt --no-deps avalanche-lib
+	for samples in 5 5,6,7; do $(BIN)/ebbing order --tasks orthogonal:3 -n $$samples -p 20 >/dev/null; done # compiles the search
 	touch $@
 
 clean:
