@@ -152,6 +152,9 @@ USAGE = [
     (("simulate", *GIVEN, "--runs", "1.5"), "--runs"),
     (("simulate", *GIVEN, "--seed", "1.5"), "'1.5' is not a whole number; write 1000 or 1e3"),
     (("metrics",), "Missing argument"),
+    (("compare", "broken.json", "broken.json"), "broken.json: not valid JSON"),
+    (("compare", "broken.json"), "1 file: give two or more"),
+    (("compare", "none.json", "none.json"), "none.json: no such file"),
 ]
 
 

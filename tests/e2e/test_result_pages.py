@@ -41,6 +41,9 @@ def make_results():
         "forecast": forecast,
         "forecast plan": forecast.best_order(),
         "metrics": ebbing.metrics.summary(np.eye(3), kind="accuracy"),
+        "comparison": ebbing.metrics.compare_evaluations(
+            {name: dict.fromkeys(NAMES, (score, 0.01)) for name, score in zip(NAMES[:2], (0.5, 0.4), strict=True)}
+        ),
         "run": StreamRun(0, tuple(NAMES), rng.random((6, 5)), 5),
     }
 
@@ -107,11 +110,13 @@ def test_axe_finds_no_serious_issue(results, tab, tmp_path, scheme):
         ("order", "--tasks", "categories:AAB", "-n", "5", "-p", "20"),
         ("replay", "--tasks", "categories:AB", "-n", "5", "-p", "20"),
         ("metrics", "accuracies.csv", "--kind", "accuracy"),
+        ("compare", "scores.json", "scores.json"),
     ],
     ids=lambda command: command[0],
 )
 def test_commands_write_pages(answer, tmp_path, command):  # noqa: F811
     (tmp_path / "accuracies.csv").write_text("a,b\n0.9,0.5\n0.7,0.9\n")
+    (tmp_path / "scores.json").write_text('{"arc": [0.6, 0.01]}')
     json.loads(answer(*command, "--html", "pages/page.html", "--json"))  # the page does not change what is printed
     page = (tmp_path / "pages" / "page.html").read_text("utf-8")
     assert "figure" in page

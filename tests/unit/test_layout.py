@@ -18,6 +18,7 @@ ORDER = (
     "_startup",
     "_limits",
     "_validate",
+    "_significance",
     "_versions",
     "_files",
     "_warnings",
@@ -192,6 +193,7 @@ def test_breaches_are_found(name, text, complaint):
     names = (
         "__init__",
         "_validate",
+        "_significance",
         "problem",
         "theory",
         "theory._rates",

@@ -16,6 +16,7 @@ from ebbing import __version__
 from ebbing._startup import restore_interrupts
 from ebbing._tables import escape_control
 from ebbing.cli import explore, forecast, linear, networks, paper
+from ebbing.cli.compare import compare
 from ebbing.cli.replay import replay
 
 _INTERRUPTED = 130
@@ -29,8 +30,8 @@ app = typer.Typer(
     help="""Understand and control forgetting in continual learning.
 
     forecast predicts what your model will forget on your data; expect, simulate, order and replay study linear tasks;
-    metrics reads any matrix of errors or accuracies; explore opens a page with sliders; train, runs and data are about
-    networks; reproduce repeats the experiments of Lin et al. (2023).
+    metrics reads any matrix of errors or accuracies, and compare the results of benchmarks; explore opens a page with
+    sliders; train, runs and data are about networks; reproduce repeats the experiments of Lin et al. (2023).
 
     Example: ebbing order --tasks categories:AABB -n 50 -p 100""",
 )
@@ -66,6 +67,7 @@ for command in (
     linear.order,
     replay,
     linear.metrics,
+    compare,
     explore.explore,
     networks.train,
     networks.runs,

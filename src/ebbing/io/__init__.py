@@ -3,6 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ebbing.io.evaluations import read_evaluation
 from ebbing.io.framework_logs import read_avalanche_log, read_mammoth_log, read_pycil_log
 from ebbing.io.matrices import NamedMatrix, read_matrix, read_named_matrix
 
@@ -17,6 +18,7 @@ __all__ = [
     "parse_problem",
     "read_avalanche_log",
     "read_curriculum",
+    "read_evaluation",
     "read_ground_truths",
     "read_mammoth_log",
     "read_matrix",

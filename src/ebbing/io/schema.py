@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ebbing.data import CachedFile
     from ebbing.learn.experiment import Experiment
     from ebbing.learners import LinearLearner
-    from ebbing.metrics import MetricSummary
+    from ebbing.metrics import EvaluationComparison, MetricSummary
     from ebbing.order import Front, ReplayCurve, ReplayOrder, ReplayPlan, Stakes
     from ebbing.problem import Problem
     from ebbing.runs.inventory import Inventory
@@ -273,6 +273,45 @@ def metrics_json(summary: MetricSummary) -> dict[str, Any]:
         "forgotten": summary.forgotten,
         "metrics": summary.values,
         "missing": summary.reasons,
+    }
+
+
+def comparison_json(comparison: EvaluationComparison) -> dict[str, Any]:
+    """Return the content of `ebbing compare --json`.
+
+    Args:
+        comparison: What changed between evaluations.
+
+    Returns:
+        The fields; what is not known of a change is None.
+    """
+    return {
+        "names": list(comparison.names),
+        "worse": list(comparison.worse),
+        "better": list(comparison.better),
+        "undecided": list(comparison.undecided),
+        "left_out": list(comparison.left_out),
+        "benchmarks": [
+            {
+                "name": name,
+                "metric": score.metric,
+                "higher_is_better": score.higher_is_better,
+                "scores": values,
+                "change": change.difference,
+                "standard_error": change.standard_error,
+                "interval": list(change.interval),
+                "p_value": p,
+                "questions": change.questions,
+            }
+            for name, score, values, change, p in zip(
+                comparison.benchmarks,
+                comparison.scores[0],
+                comparison.values.T,
+                comparison.changes,
+                comparison.p_values,
+                strict=True,
+            )
+        ],
     }
 
 

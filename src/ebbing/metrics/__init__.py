@@ -17,6 +17,7 @@ is better) or "accuracy" (higher is better, fractions or percentages). Results h
 leading axes (runs, seeds). NaN means not measured; only a metric that needs the entry raises an error.
 """
 
+from ebbing.metrics._evaluations import EvaluationComparison, compare_evaluations
 from ebbing.metrics._matrix import Kind
 from ebbing.metrics._paper import (
     average_accuracy,
@@ -26,6 +27,7 @@ from ebbing.metrics._paper import (
     forward_transfer,
     generalization_error,
 )
+from ebbing.metrics._scores import Change, Score
 from ebbing.metrics._summary import MetricSummary, summary
 from ebbing.metrics._variants import (
     best_minus_last,
@@ -40,11 +42,15 @@ from ebbing.metrics._variants import (
 )
 
 __all__ = [
+    "Change",
+    "EvaluationComparison",
     "Kind",
     "MetricSummary",
+    "Score",
     "average_accuracy",
     "backward_transfer",
     "best_minus_last",
+    "compare_evaluations",
     "first_minus_last",
     "forgetting",
     "forgetting_curve",

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ebbing.paper._statistics import SIGNIFICANCE_LEVEL, PairedDifferences, format_interval
+from ebbing._significance import SIGNIFICANCE_LEVEL, holm
+from ebbing.paper._statistics import PairedDifferences, format_interval
 
 POWER = 0.8
 """The probability with which a planned number of seeds is to detect an effect."""
@@ -74,9 +75,7 @@ class Decision:
 def decide(claims: Sequence[PairedDifferences]) -> list[Decision]:
     """Test claims together, corrected for their number by Holm's method.
 
-    Sorted by p-value, the i-th smallest of m is multiplied by m - i + 1, and no corrected p-value is smaller than the
-    one before it (Holm 1979). The probability of any wrong decision is then at most 5%, however the tests depend on
-    each other. Claims whose spread is unknown have p = 1, and count.
+    Claims whose spread is unknown have p = 1, and count.
 
     Args:
         claims: The differences of each claim.
@@ -84,11 +83,8 @@ def decide(claims: Sequence[PairedDifferences]) -> list[Decision]:
     Returns:
         The decisions, in the same order.
     """
-    p = np.array([claim.p_value for claim in claims])
-    order = np.argsort(p, kind="stable")
-    corrected = np.empty_like(p)
-    corrected[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
-    return [Decision(claim, float(value), len(p)) for claim, value in zip(claims, corrected, strict=True)]
+    corrected = holm(np.array([claim.p_value for claim in claims]))
+    return [Decision(claim, float(p), len(claims)) for claim, p in zip(claims, corrected, strict=True)]
 
 
 def detectable_effect(deviation: float, seeds: int, *, comparisons: int = 1, power: float = POWER) -> float:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ebbing._significance import SIGNIFICANCE_LEVEL
 from ebbing._validate import Array
 
-SIGNIFICANCE_LEVEL = 0.05
 ROUNDING_ERROR = 1e-9
 """Standard errors below this come from rounding alone."""
 

@@ -73,6 +73,10 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
         "What was forgotten",
         {"plot": FORGOTTEN},
     ),
+    "EvaluationComparison": (
+        "What the model lost",
+        {"plot": "The change of each benchmark with its 95% interval. Right of the line is better."},
+    ),
     "MeasuredMatrix": ("What was forgotten", {"plot": CURVES, "metrics.plot": FORGOTTEN}),
     "Measurement": ("What was measured in each order", {"plot": "Measured forgetting, order by order."}),
     "StreamRun": (

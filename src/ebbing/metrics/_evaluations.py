@@ -1,0 +1,288 @@
+"""What a model lost between two evaluations on the same benchmarks, beyond chance: `compare_evaluations`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ebbing._significance import SIGNIFICANCE_LEVEL, holm
+from ebbing._tables import Table, Tabular, format_number, to_frame
+from ebbing._validate import Array
+from ebbing.metrics._scores import Change, Score, change
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+_NAMED_IN_ANSWER = 4
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationComparison(Tabular):
+    """What changed from the first evaluation of a model to the last, benchmark by benchmark.
+
+    Attributes:
+        names: The names of the E evaluations, in the order in which the model was trained.
+        benchmarks: The names of the B benchmarks that all evaluations have.
+        scores: The score of each benchmark in each evaluation, E tuples of B scores.
+        changes: The change of each benchmark from the first evaluation to the last (B,).
+        p_values: The p-value of each change, corrected for the number of benchmarks by Holm's method (B,).
+        left_out: Benchmarks that only some evaluations have.
+    """
+
+    names: tuple[str, ...]
+    benchmarks: tuple[str, ...]
+    scores: tuple[tuple[Score, ...], ...]
+    changes: tuple[Change, ...]
+    p_values: Array
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def worse(self) -> tuple[str, ...]:
+        """The benchmarks that got worse beyond chance, at the 5% level for all of them together."""
+        return self._decided(-1)
+
+    @property
+    def better(self) -> tuple[str, ...]:
+        """The benchmarks that got better beyond chance, at the 5% level for all of them together."""
+        return self._decided(+1)
+
+    @property
+    def undecided(self) -> tuple[str, ...]:
+        """The benchmarks whose change chance can explain, or whose uncertainty is not known."""
+        return self._decided(0)
+
+    @cached_property
+    def verdicts(self) -> tuple[int, ...]:
+        """For each benchmark -1 if it got worse beyond chance, +1 if it got better, 0 if neither is sure (B,)."""
+        return tuple(
+            int(np.sign(one.difference) * _sign(score)) if p < SIGNIFICANCE_LEVEL else 0
+            for one, score, p in zip(self.changes, self.scores[0], self.p_values, strict=True)
+        )
+
+    @property
+    def values(self) -> Array:
+        """The scores (E, B)."""
+        return np.array([[score.value for score in row] for row in self.scores])
+
+    def _decided(self, verdict: int) -> tuple[str, ...]:
+        return tuple(name for name, found in zip(self.benchmarks, self.verdicts, strict=True) if found == verdict)
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the comparison as a pandas DataFrame.
+
+        Returns:
+            One row per benchmark with the columns `benchmark`, `metric`, `higher_is_better`, `before`, `after`,
+            `change`, `standard_error`, `low`, `high` (the 95% interval of the change), `p_value` (corrected),
+            `questions` (compared one by one) and `verdict` ("worse", "better" or "undecided").
+        """
+        first, last = self.scores[0], self.scores[-1]
+        return to_frame({
+            "benchmark": self.benchmarks,
+            "metric": [score.metric for score in first],
+            "higher_is_better": [score.higher_is_better for score in first],
+            "before": [score.value for score in first],
+            "after": [score.value for score in last],
+            "change": [one.difference for one in self.changes],
+            "standard_error": [one.standard_error for one in self.changes],
+            "low": [one.interval[0] for one in self.changes],
+            "high": [one.interval[1] for one in self.changes],
+            "p_value": self.p_values,
+            "questions": [one.questions for one in self.changes],
+            "verdict": [_WORDS[verdict] for verdict in self.verdicts],
+        })  # fmt: skip
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the change of every benchmark with its 95% interval; what is worse or better beyond chance is colored.
+
+        Args:
+            ax: The axes to draw on; a new figure if None.
+
+        Returns:
+            The axes.
+        """
+        from ebbing.plot.evaluations import plot_changes
+
+        return plot_changes(self, ax=ax)
+
+    def _answer(self) -> str:
+        span = f"From {self.names[0]} to {self.names[-1]}"
+        worse, better = self._sentence(-1), self._sentence(+1)
+        if not worse:
+            worse = "no benchmark got worse beyond chance"
+        return f"{span}, {worse}." + (f" {better[0].upper()}{better[1:]}." if better else "")
+
+    def _sentence(self, verdict: int) -> str:
+        """Say how many benchmarks got worse (-1) or better (+1), and which, the largest change first."""
+        found = [
+            (abs(one.difference), name, first.value, last.value)
+            for one, name, first, last, decided in zip(
+                self.changes, self.benchmarks, self.scores[0], self.scores[-1], self.verdicts, strict=True
+            )
+            if decided == verdict
+        ]
+        if not found:
+            return ""
+        found.sort(key=lambda entry: -entry[0])
+        named = [
+            f"{name} from {format_number(a, self._digits)} to {format_number(b, self._digits)}"
+            for _, name, a, b in found[:_NAMED_IN_ANSWER]
+        ]
+        rest = f" and {len(found) - len(named)} more" if len(found) > len(named) else ""
+        count = f"{len(found)} of {len(self.benchmarks)} benchmarks"
+        return f"{count} got {_WORDS[verdict]} beyond chance: {', '.join(named)}{rest}"
+
+    def _tables(self) -> Sequence[Table]:
+        rows = [
+            [
+                name,
+                self.scores[0][place].metric or "score",
+                *(format_number(row[place].value, self._digits) for row in self.scores),
+                format_number(one.difference, f"+{self._digits}"),
+                self._interval(one.interval),
+                _WORDS[verdict],
+            ]
+            for place, (name, one, verdict) in enumerate(zip(self.benchmarks, self.changes, self.verdicts, strict=True))
+        ]
+        headers = ["benchmark", "metric", *self.names, "change", "95% interval", "verdict"]
+        left = (0, 1, len(headers) - 1)
+        return (Table(self._answer(), headers, rows, self._notes(), left=left),)
+
+    @property
+    def _digits(self) -> str:
+        """How numbers are shown: shares with three digits, perplexities and percentages with four in all."""
+        return ".3f" if (np.abs(self.values) <= 1).all() else ".4g"
+
+    def _interval(self, ends: tuple[float, float]) -> str:
+        return "-" if np.isnan(ends[0]) else " to ".join(format_number(end, f"+{self._digits}") for end in ends)
+
+    def _notes(self) -> list[str]:
+        notes = [self._excluded()] if self.undecided else []
+        lower = [
+            name for name, score in zip(self.benchmarks, self.scores[0], strict=True) if not score.higher_is_better
+        ]
+        notes += [f"Lower is better for {', '.join(lower)}."] if lower else []
+        if any(one.questions for one in self.changes):
+            count = sum(1 for one in self.changes if one.questions)
+            notes.append(f"Compared question by question: {count} of {len(self.changes)} benchmarks.")
+        if any(not one.questions and np.isfinite(one.standard_error) for one in self.changes):
+            notes.append(
+                "Where only scores are compared, their standard errors are added as if both evaluations were "
+                "independent: what is found is safe, and small changes are missed. Answers to each question tell more."
+            )
+        unknown = [
+            name for name, one in zip(self.benchmarks, self.changes, strict=True) if np.isnan(one.standard_error)
+        ]
+        notes += [f"Without a standard error nothing is decided: {', '.join(unknown)}."] if unknown else []
+        if self.left_out:
+            notes.append(f"Left out, since not in all evaluations: {', '.join(self.left_out)}.")
+        tests = len(self.changes)
+        together = f" for all {tests} benchmarks together (Holm's correction)" if tests > 1 else ""
+        notes.append(f"Worse and better: beyond chance at the 5% level{together}.")
+        return notes
+
+    def _excluded(self) -> str:
+        """Say how large a loss the undecided benchmarks may hide."""
+        hidden = [
+            (-min(end * _sign(score) for end in one.interval), name)
+            for name, one, score, verdict in zip(
+                self.benchmarks, self.changes, self.scores[0], self.verdicts, strict=True
+            )
+            if verdict == 0 and np.isfinite(one.standard_error)
+        ]
+        if not hidden:
+            return "No change is decided."
+        size, name = max(hidden)
+        if size <= 0:
+            return "Undecided: chance can explain the change."
+        return f"Undecided: chance can explain the change. Losses of up to {size:.2g} ({name}) are not excluded."
+
+
+_WORDS = {-1: "worse", 0: "undecided", 1: "better"}
+
+
+def compare_evaluations(evaluations: Mapping[str, Mapping[str, Any]]) -> EvaluationComparison:
+    """Say what a model lost and gained between evaluations on the same benchmarks, and what chance can explain.
+
+    Fine-tuning changes every score a little. A change counts as a loss only if the benchmark has questions enough to
+    tell it from chance, at the 5% level for all benchmarks together.
+
+    Args:
+        evaluations: At least two evaluations by name, in the order in which the model was trained: for each benchmark a
+            `Score`, a number, or a pair of a number and its standard error. `ebbing.io.read_evaluation` reads them from
+            files.
+
+    Returns:
+        The change of every benchmark from the first evaluation to the last.
+
+    Raises:
+        ValueError: If there are fewer than two evaluations, they have no benchmark in common, or a benchmark was
+            measured by different metrics.
+
+    Example:
+        >>> found = compare_evaluations({
+        ...     "base": {"gsm8k": (0.52, 0.014), "arc": (0.61, 0.014)},
+        ...     "tuned": {"gsm8k": (0.43, 0.014), "arc": (0.60, 0.014)},
+        ... })
+        >>> found.worse, found.better, found.undecided
+        (('gsm8k',), (), ('arc',))
+        >>> print(found._answer())
+        From base to tuned, 1 of 2 benchmarks got worse beyond chance: gsm8k from 0.520 to 0.430.
+    """
+    if not isinstance(evaluations, Mapping) or len(evaluations) < 2:
+        shown = len(evaluations) if isinstance(evaluations, Mapping) else type(evaluations).__name__
+        raise ValueError(f"{shown} evaluations: give two or more by name, as {{'base': {{...}}, 'tuned': {{...}}}}")
+    read = {str(name): _scores(name, given) for name, given in evaluations.items()}
+    tables = list(read.values())
+    benchmarks = [name for name in tables[0] if all(name in table for table in tables)]
+    if not benchmarks:
+        shown = "; ".join(f"{name} has {', '.join(list(table)[:3]) or 'none'}" for name, table in read.items())
+        raise ValueError(f"the evaluations have no benchmark in common: {shown}; evaluate the same ones")
+    for name in benchmarks:
+        _check_same(name, {evaluation: table[name] for evaluation, table in read.items()})
+    changes = tuple(change(tables[0][name], tables[-1][name]) for name in benchmarks)
+    everything = dict.fromkeys(name for table in tables for name in table)
+    return EvaluationComparison(
+        names=tuple(read),
+        benchmarks=tuple(benchmarks),
+        scores=tuple(tuple(table[name] for name in benchmarks) for table in tables),
+        changes=changes,
+        p_values=holm(np.array([one.p_value for one in changes])),
+        left_out=tuple(name for name in everything if name not in benchmarks),
+    )
+
+
+def _scores(evaluation: Any, given: Any) -> dict[str, Score]:
+    if not isinstance(given, Mapping):
+        raise ValueError(f"evaluation {evaluation!r} is a {type(given).__name__}: give scores by benchmark")
+    found = {}
+    for name, value in given.items():
+        try:
+            if isinstance(value, Score):
+                found[str(name)] = value
+            elif isinstance(value, (tuple, list)):
+                number, error = value
+                found[str(name)] = Score(number, error)
+            else:
+                found[str(name)] = Score(value)
+        except (ValueError, TypeError) as problem:
+            rule = "give a number, or a number and its standard error"
+            raise ValueError(f"evaluation {evaluation!r}, benchmark {name!r}: {problem}; {rule}") from None
+    return found
+
+
+def _check_same(benchmark: str, scores: Mapping[str, Score]) -> None:
+    """Raise an error if a benchmark was not measured in the same way everywhere."""
+    metrics = {score.metric for score in scores.values()}
+    directions = {score.higher_is_better for score in scores.values()}
+    if len(metrics) > 1 or len(directions) > 1:
+        shown = ", ".join(f"{score.metric or 'no name'} in {name}" for name, score in scores.items())
+        raise ValueError(f"{benchmark} was measured by different metrics: {shown}; choose one that all have")
+
+
+def _sign(score: Score) -> int:
+    return 1 if score.higher_is_better else -1

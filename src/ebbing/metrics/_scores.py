@@ -1,0 +1,141 @@
+"""Scores of a model on benchmarks, and the change of one score between two evaluations, with its uncertainty."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+QUANTILE_95 = 1.959963984540054
+"""The 97.5% quantile of the normal distribution: half the width of a 95% interval, in standard errors."""
+
+
+@dataclass(frozen=True)
+class Score:
+    """The score of a model on one benchmark.
+
+    Attributes:
+        value: The score, such as an accuracy or a perplexity.
+        standard_error: Its standard error over the questions of the benchmark; None if it is not known.
+        higher_is_better: Whether a higher score is better; False for errors and perplexities.
+        metric: What was measured, such as "acc".
+        answers: The score of each question, by its name, where it is known. Two evaluations are then compared question
+            by question.
+
+    Raises:
+        ValueError: If the value or the standard error is not a finite number, or the standard error is negative.
+    """
+
+    value: float
+    standard_error: float | None = None
+    higher_is_better: bool = True
+    metric: str = ""
+    answers: Mapping[str, float] = field(default_factory=dict, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "value", _finite("score", self.value))
+        if self.standard_error is not None:
+            error = _finite("standard error", self.standard_error)
+            if error < 0:
+                raise ValueError(f"the standard error is {error}: it cannot be negative; None if it is not known")
+            object.__setattr__(self, "standard_error", error)
+
+
+@dataclass(frozen=True)
+class Change:
+    """How a score changed from one evaluation to another.
+
+    Attributes:
+        difference: The second score minus the first.
+        standard_error: The standard error of the difference; NaN if it is not known.
+        interval: The 95% interval of the true difference; NaN at both ends if it is not known.
+        p_value: The two-sided p-value of no change; 1 where it is not known.
+        questions: The number of questions that were compared one by one; 0 if only the scores were compared.
+    """
+
+    difference: float
+    standard_error: float
+    interval: tuple[float, float]
+    p_value: float
+    questions: int = 0
+
+
+def change(before: Score, after: Score) -> Change:
+    """Return how a score changed, with its uncertainty.
+
+    Where both evaluations have the score of every question, the questions are compared one by one. Otherwise the
+    standard errors of both scores are added as if the evaluations were independent. If both answered the same
+    questions, this is the larger error: what is found is safe, and small changes are missed.
+
+    Args:
+        before: The first score.
+        after: The second score, of the same benchmark and metric.
+
+    Returns:
+        The change.
+
+    Example:
+        >>> found = change(Score(0.84, standard_error=0.01), Score(0.80, standard_error=0.01))
+        >>> round(found.difference, 3), round(found.standard_error, 4), round(found.p_value, 4)
+        (-0.04, 0.0141, 0.0047)
+    """
+    common = before.answers.keys() & after.answers.keys()
+    if common and len(common) == len(before.answers) == len(after.answers):
+        differences = np.array([after.answers[question] - before.answers[question] for question in sorted(common)])
+        signs = np.isin(differences, (-1.0, 0.0, 1.0)).all()
+        return _right_and_wrong(differences) if signs else _paired(differences)
+    difference = after.value - before.value
+    if before.standard_error is None or after.standard_error is None:
+        return Change(difference, math.nan, (math.nan, math.nan), 1.0)
+    error = math.hypot(before.standard_error, after.standard_error)
+    return _normal(difference, error)
+
+
+def _right_and_wrong(differences: np.ndarray) -> Change:
+    """Return the change of answers that are right or wrong.
+
+    The test is McNemar's, in its exact form: of the questions whose answer changed, as many should have become right as
+    wrong. The interval adds half a question to each of the four outcomes (Agresti and Min 2005), so that it is not
+    empty where no answer changed.
+    """
+    from scipy import stats
+
+    gained, lost, n = int((differences > 0).sum()), int((differences < 0).sum()), len(differences)
+    p = float(stats.binomtest(lost, lost + gained).pvalue) if lost + gained else 1.0
+    center = (gained - lost) / (n + 2)
+    error = math.sqrt((gained + lost + 1) - (gained - lost) ** 2 / (n + 2)) / (n + 2)
+    half = QUANTILE_95 * error
+    return Change((gained - lost) / n, error, (center - half, center + half), p, n)
+
+
+def _paired(differences: np.ndarray) -> Change:
+    """Return the change of scores between 0 and 1, by a t-test of the differences."""
+    from scipy import stats
+
+    n, mean = len(differences), float(differences.mean())
+    if n < 2 or not differences.std():
+        return Change(mean, math.nan, (math.nan, math.nan), 1.0, n)
+    error = float(differences.std(ddof=1)) / math.sqrt(n)
+    half = float(stats.t.isf(0.025, n - 1)) * error
+    p = float(2 * stats.t.sf(abs(mean) / error, n - 1))
+    return Change(mean, error, (mean - half, mean + half), p, n)
+
+
+def _normal(difference: float, error: float) -> Change:
+    from scipy import stats
+
+    if not error:  # as of a benchmark on which nothing is right: how sure that is, is not known
+        return Change(difference, math.nan, (math.nan, math.nan), 1.0)
+    half = QUANTILE_95 * error
+    p = float(2 * stats.norm.sf(abs(difference) / error))
+    return Change(difference, error, (difference - half, difference + half), p)
+
+
+def _finite(what: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
+        raise ValueError(f"a {what} is {value!r}: give a finite number")
+    return float(value)
