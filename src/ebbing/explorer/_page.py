@@ -19,6 +19,8 @@ SCRIPTS = (
     "wishart",
     "learners",
     "engine",
+    "moments",
+    "deviations",
     "orders",
     "problem",
     "presets",

@@ -289,7 +289,7 @@
     if (found.complaint) requestAnimationFrame(() => ($("message").textContent = found.complaint));
   }
 
-  window.ebbing = { engine, orders, frames: [], get busy() { return busy; }, get preparing() { return scheduled || preparing !== null; }, get state() { return state; }, get current() { return current; } };
+  window.ebbing = { engine, deviations, orders, frames: [], get busy() { return busy; }, get preparing() { return scheduled || preparing !== null; }, get state() { return state; }, get current() { return current; } };
   connect();
   if (location.hash.length > 1) restore();
   else usePreset(GIVEN ? "given" : "0-0");

@@ -7,14 +7,13 @@ class Computation {
     this.result = knownOr(() => problems.evaluate(problem), (error) => {
       throw new problems.Complaint(`Not known here: ${error.message}.`);
     });
-    this.plain = !problem.memory && problem.learner.name === "minimum-norm"; // where deviations are known
+    this.hasSpread = deviations.isKnown(problem.learner);
     this.quick = { ...problem, learner: { ...problem.learner, quick: true } };
     this.slow = learners.isSlow(problem.learner);
-    this.inOrder = engine.reordered(problem, problem.order);
-    this.nInOrder = problem.order.map((i) => problem.n[i]);
-    this.std = this.plain ? engine.deviations(this.inOrder, this.nInOrder) : null;
-    this.curve = new Map([[problem.p, { F: this.result.F, G: this.result.G, std: this.std }]]);
-    this.replay = new Map([[problem.memory, { F: this.result.F, G: this.result.G }]]);
+    this.std = problems.spread(problem, {});
+    const here = { F: this.result.F, G: this.result.G, std: this.std };
+    this.curve = new Map([[problem.p, here]]);
+    this.replay = new Map([[problem.memory, here]]);
     const most = Math.max(...problem.n);
     const memories = problem.learner.name === "one-pass-sgd" ? [0] : Array.from({ length: 41 }, (_, i) => Math.round((most * i) / 40));
     const stride = this.slow || problem.T > 12 ? 2 : 1;
@@ -40,11 +39,7 @@ class Computation {
         if (performance.now() >= end) break;
         continue;
       }
-      if (which === "replay") this.replay.set(value, this.#values({ memory: value }));
-      else {
-        const std = this.plain ? engine.deviations({ ...this.inOrder, p: value }, this.nInOrder) : null;
-        this.curve.set(value, { ...this.#values({ p: value }), std });
-      }
+      this[which].set(value, this.#values(which === "replay" ? { memory: value } : { p: value }));
       if (performance.now() >= end) break;
     }
   }
@@ -65,7 +60,7 @@ class Computation {
   }
 
   #values(changes) {
-    return knownOr(() => problems.totals(this.quick, changes), () => ({ F: NaN, G: NaN }));
+    return knownOr(() => ({ ...problems.totals(this.quick, changes), std: problems.spread(this.problem, changes) }), () => ({ F: NaN, G: NaN, std: null }));
   }
 }
 

@@ -40,8 +40,8 @@ const view = (() => {
     const noisy = problem.variance.some((v) => v > 0);
     const breaks = (i) => toTheEnd && noisy && !problem.memory && i > 0 && sizes[i - 1] < n && sizes[i] >= n;
     const verticals = [{ x: n, text: "p = n" }, { x: problem.p, text: `p = ${whole(problem.p)}`, top: true, className: "here" }];
-    const band = (mean, std, low = -Infinity) => (computation.plain ? [mean.map((m, i) => Math.max(m - std[i], low)), mean.map((m, i) => m + std[i])] : null);
-    const readings = (letter, mean, std) => sizes.map((p, i) => `p = ${whole(p)}: ${letter} = ${format(mean[i])}${computation.plain ? ` ± ${format(std[i])}` : ""}`);
+    const band = (mean, std, low = -Infinity) => (computation.hasSpread ? [mean.map((m, i) => Math.max(m - std[i], low)), mean.map((m, i) => m + std[i])] : null);
+    const readings = (letter, mean, std) => sizes.map((p, i) => `p = ${whole(p)}: ${letter} = ${format(mean[i])}${computation.hasSpread ? ` ± ${format(std[i])}` : ""}`);
     const chart = (letter, mean, std, options) => {
       const floor = floorOf(sizes, mean, n);
       const marks = [{ x: problem.p, y: result[letter], text: `${letter} = ${format(result[letter])}`, className: letter }];
