@@ -254,18 +254,24 @@ def test_curves_are_the_librarys_numbers(tab):
     assert replay["G"][10] == pytest.approx(e.generalization, rel=1e-12)
 
 
-def test_curves_of_ridge_have_four_digits(tab, address):
-    tab.open(f"{address}#kind=orthogonal&T=3&n=120&p=150&sigma=0.3&learner=ridge&penalty=20")
-    tab.settle("!ebbing.busy")
-    problem, curve = (
-        ebbing.Problem.orthogonal(T=3, n=120, p=150, sigma=0.3),
-        tab.page.evaluate("ebbing.current.points('curve')"),
-    )
+@pytest.mark.parametrize(("n", "digits"), [(120, 1e-9), (300, 1e-3)])
+def test_curves_of_ridge_have_the_digits_they_claim(tab, address, n, digits):
+    """All digits with up to 200 eigenvalues, when the controls rest; four with more, and the page says so."""
+    tab.open(address)
+    tab.page.evaluate("Computation.PATIENCE = 1e6")  # on a busy machine, too
+    tab.page.evaluate(f"location.hash = 'kind=orthogonal&T=3&n={n}&p=350&sigma=0.3&learner=ridge&penalty=20'")
+    tab.settle(f"ebbing.state.n === {n} && !ebbing.busy")
+    problem = ebbing.Problem.orthogonal(T=3, n=n, p=350, sigma=0.3)
+    curve = tab.page.evaluate("ebbing.current.points('curve')")
+    coarse = tab.page.evaluate("[...ebbing.current.coarse.curve]")
+    assert all(min(n, p) > 200 for p in coarse)
     for i in range(0, len(curve["x"]), 6):
         e = ebbing.expect(problem.replace(p=curve["x"][i]), learner=ebbing.Ridge(20))
-        assert curve["F"][i] == pytest.approx(e.forgetting, rel=1e-3, abs=1e-4)
-        assert curve["G"][i] == pytest.approx(e.generalization, rel=1e-3)
+        rel = digits if curve["x"][i] in coarse else 1e-9
+        assert curve["F"][i] == pytest.approx(e.forgetting, rel=rel, abs=rel / 10)
+        assert curve["G"][i] == pytest.approx(e.generalization, rel=rel)
     assert tab.result["F"] == pytest.approx(ebbing.expect(problem, learner=ebbing.Ridge(20)).forgetting, rel=1e-12)
+    assert ("four digits" in tab.page.inner_text("#chart-F + .hint")) == (n > 200)
 
 
 def test_every_preset_draws_and_its_lines_run(tab, tmp_path, answer):  # noqa: F811
@@ -277,7 +283,7 @@ def test_every_preset_draws_and_its_lines_run(tab, tmp_path, answer):  # noqa: F
         tab.choose("#preset", value)
         assert tab.page.inner_text("#notice")
         assert tab.result["message"] == ""
-        assert tab.page.locator("#results svg").count() == 6
+        assert tab.page.locator("#results svg").count() == 7
         names = {}
         exec(tab.page.inner_text("#python"), names)
         assert names["e"].forgetting == pytest.approx(tab.result["F"], rel=1e-12, abs=1e-12)

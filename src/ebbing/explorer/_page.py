@@ -26,6 +26,7 @@ SCRIPTS = (
     "presets",
     "computation",
     "charts",
+    "pictures",
     "recipes",
     "view",
     "address",

@@ -1,6 +1,12 @@
 "use strict";
-/* What the page shows of one problem. The numbers come at once, the curves point by point, so that no frame takes long. */
+/*
+ * What the page shows of one problem. The numbers come at once, the curves point by point, so that no frame takes long.
+ * Ridge and early stopping take an integral per step: curves have four digits first, and all of them when the controls rest.
+ */
 class Computation {
+  static FINEST = 200; // eigenvalues up to which an integral with all digits fits into a frame
+  static PATIENCE = 5000; // milliseconds for the digits of curves
+
   /** Throws problems.Complaint if there is no expectation to show. */
   constructor(problem) {
     this.problem = problem;
@@ -18,9 +24,12 @@ class Computation {
     const memories = problem.learner.name === "one-pass-sgd" ? [0] : Array.from({ length: 41 }, (_, i) => Math.round((most * i) / 40));
     const stride = this.slow || problem.T > 12 ? 2 : 1;
     this.waiting = inTurn(
-      coarseFirst([...new Set(memories)], this.slow && problem.T > 8 ? 4 : stride).map((memory) => ["replay", memory]),
-      coarseFirst(sizesToShow(problem), stride).map((p) => ["curve", p]),
+      coarseFirst([...new Set(memories)], this.slow && problem.T > 8 ? 4 : stride).map((memory) => this.#point("replay", memory)),
+      coarseFirst(sizesToShow(problem), stride).map((p) => this.#point("curve", p)),
     );
+    this.refined = !this.slow;
+    this.patience = Computation.PATIENCE;
+    this.coarse = { curve: new Set(), replay: new Set() }; // points of which four digits are known
   }
 
   get isDone() {
@@ -29,19 +38,26 @@ class Computation {
 
   /** Compute for some milliseconds, at least one piece of work: a point, or a step of it that takes an integral. */
   work(milliseconds) {
-    const end = performance.now() + milliseconds;
+    const began = performance.now();
     while (this.waiting.length) {
-      const [which, value, sizes = this.#sizes(which, value)] = this.waiting.shift();
-      if (sizes.length) {
-        const N = sizes.pop();
-        knownOr(() => learners.rates(N, which === "curve" ? value : this.problem.p, this.quick.learner), () => null);
-        this.waiting.unshift([which, value, sizes]);
-        if (performance.now() >= end) break;
-        continue;
+      const point = this.waiting[0];
+      const { which, value, problem, memory, p } = point;
+      point.sizes ??= this.slow ? problems.batchSizes(problem, memory) : [];
+      if (point.sizes.length) knownOr(() => learners.rates(point.sizes.pop(), p, problem.learner), () => null);
+      else {
+        this.waiting.shift();
+        this[which].set(value, knownOr(
+          () => ({ ...problems.totals(problem, { memory, p }), std: problems.spread(problem, { memory, p }) }),
+          () => ({ F: NaN, G: NaN, std: null }),
+        ));
+        if (this.refined) this.coarse[which].delete(value);
+        else if (point.isCoarse) this.coarse[which].add(value);
       }
-      this[which].set(value, this.#values(which === "replay" ? { memory: value } : { p: value }));
-      if (performance.now() >= end) break;
+      if (performance.now() - began >= milliseconds) break;
     }
+    if (this.refined) this.patience -= performance.now() - began;
+    if (this.slow && this.patience <= 0) this.waiting = [];
+    if (!this.waiting.length && !this.refined) this.#refine();
   }
 
   /** The points of a curve so far: {x, F, G, Fstd, Gstd}, by ascending x. */
@@ -54,13 +70,19 @@ class Computation {
     };
   }
 
-  /** The steps of a point that take an integral each. */
-  #sizes(which, value) {
-    return this.slow ? problems.batchSizes(this.problem, which === "replay" ? value : this.problem.memory) : [];
+  /** A point to compute. It is coarse if four digits of it are computed at first. */
+  #point(which, value, problem = this.quick) {
+    const memory = which === "replay" ? value : this.problem.memory;
+    const p = which === "curve" ? value : this.problem.p;
+    const most = this.slow ? Math.min(Math.max(...problems.batchSizes(problem, memory)), p) : 0;
+    return { which, value, problem, memory, p, isCoarse: most > wishart.QUICK, isFine: most <= Computation.FINEST };
   }
 
-  #values(changes) {
-    return knownOr(() => ({ ...problems.totals(this.quick, changes), std: problems.spread(this.problem, changes) }), () => ({ F: NaN, G: NaN, std: null }));
+  /** Compute coarse points again, with all digits, where that fits into frames. */
+  #refine() {
+    this.refined = true;
+    const again = (which) => [...this.coarse[which]].map((value) => this.#point(which, value, this.problem)).filter((point) => point.isFine);
+    this.waiting = inTurn(again("curve"), again("replay"));
   }
 }
 
