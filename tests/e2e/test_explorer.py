@@ -104,7 +104,8 @@ COMPUTE = """cases => cases.map(c => {
     const mixed = ebbing.engine.expect(problem, plan, c.learner);
     const totals = ebbing.engine.totals(problem, plan, c.learner);
     const plainStd = ebbing.deviations.of(problem, ebbing.engine.sequential(c.n, order), {name: "minimum-norm"});
-    const std = ebbing.deviations.isKnown(c.learner) ? ebbing.deviations.of(problem, plan, c.learner) : {F: null, G: null};
+    const isKnown = ebbing.deviations.isKnown(c.learner);
+    const std = isKnown ? ebbing.deviations.of(problem, plan, c.learner) : {F: null, G: null};
     const terms = e => [...Object.values(e.terms.F), ...Object.values(e.terms.G)];
     const flat = e => [e.F, e.G, ...terms(e), ...e.errors.flatMap(r => [...r])];
     return {plain: flat(plain), mixed: flat(mixed), totals: [totals.F, totals.G], std: [std.F, std.G],
@@ -168,8 +169,8 @@ def python_numbers(case):
 
 def assert_equal_to_python(cases, found):
     for case, numbers in zip(cases, found, strict=True):
-        for key, expected in python_numbers(case).items():
-            expected = np.array(expected)
+        for key, values in python_numbers(case).items():
+            expected = np.array(values)
             if np.isnan(expected).all():  # deviations that are not known
                 assert numbers[key] == [None] * len(expected), (key, case)
                 continue
