@@ -45,7 +45,7 @@ const view = (() => {
     const chart = (letter, mean, std, options) => {
       const floor = floorOf(sizes, mean, Math.max(n, ...peaks));
       const marks = [{ x: problem.p, y: result[letter], text: `${letter} = ${format(result[letter])}`, className: letter }];
-      if (floor !== null && sizes[floor] !== problem.p) marks.push({ x: sizes[floor], y: mean[floor], text: `floor ${format(mean[floor])}`, dy: 18, className: letter });
+      if (floor !== null && Math.abs(Math.log(sizes[floor] / problem.p)) > 0.2) marks.push({ x: sizes[floor], y: mean[floor], text: `floor ${format(mean[floor])}`, dy: 18, className: letter });
       charts.put($(`chart-${letter}`), {
         id: letter, x: xRange, xlog: true, xlabel: "number of parameters p (log scale)", verticals, marks, readings: readings(letter, mean, std), ...options,
         series: [{ x: sizes, y: mean, breaks, band: band(mean, std, letter === "G" ? 1e-300 : -Infinity), className: letter }],
@@ -108,11 +108,11 @@ const view = (() => {
     });
     $("replay-answer").textContent = replayAnswer({ memories, F, G, leastF, leastG, n });
     $("explosion-note").hidden = !poles.length;
-    $("replay-note").hidden = problem.learner.name !== "one-pass-sgd";
+    $("chart-replay").hidden = problem.learner.name === "one-pass-sgd";
   }
 
   function replayAnswer({ memories, F, G, leastF, leastG, n }) {
-    if (memories.length < 2) return "";
+    if (memories.length < 2) return "Not known for one pass of SGD: on a mixture it depends on the order of the samples.";
     const share = (m) => `${whole(m)} samples of each old task (${Math.round((100 * m) / n)}% of n)`;
     if (!leastG) {
       const alone = leastF && F[leastF] > 0 ? ` Forgetting alone is least with ${share(memories[leastF])}: ${format(F[leastF])} instead of ${format(F[0])}, at an error of ${format(G[leastF])}.` : "";
