@@ -9,6 +9,7 @@ from browser import Tab, open_browser
 
 from ebbing.report import report_page, write_report
 from ebbing.report._page import all_claims
+from ebbing.report._panels import read_rows
 from ebbing.report._reproduction import reproduction_markdown
 
 REPRODUCED = Path(__file__).parents[2] / "reproduced"
@@ -73,6 +74,60 @@ def test_figure_shows_the_numbers_of_the_file(tab, folder):
     )
     expected = [marker["mean"] for marker in json.loads((folder / "fig1.json").read_text())["markers"]]
     assert sorted(drawn) == sorted(expected)
+
+
+def test_figure_of_theory_has_its_data_and_other_ratios(tab):
+    rows = read_rows(REPRODUCED / "fig2_theory.csv")
+    traces = tab.page.evaluate(
+        "document.getElementById('figure-fig2-recorded1').data"
+        ".map(t => ({name: t.name, shown: t.visible, x: [...t.x], y: [...t.y], error: [...t.error_y.array]}))"
+    )
+    for trace in traces:
+        mine = [row for row in rows if trace["name"] == f"r = {float(row['r']):g}"]
+        assert set(trace["x"]) <= {float(row["predicted"]) for row in mine}
+        assert set(trace["y"]) <= {float(row["measured"]) for row in mine}
+        assert trace["shown"] == (True if trace["name"] == "r = 0.5" else "legendonly")
+        assert all(error > 0 for error in trace["error"])
+    assert sum(len(trace["x"]) for trace in traces) == len(rows)
+    assert tab.page.locator("#fig2-recorded a[download='fig2_theory.csv']").count() == 1
+
+
+def test_figure_of_forecasts_has_every_order(tab):
+    sets = json.loads((REPRODUCED / "forecast.json").read_text())["sets"]
+    drawn = tab.page.evaluate(
+        "document.getElementById('figure-forecast-recorded').data"
+        ".filter(t => t.mode === 'markers').flatMap(t => [...t.y])"
+    )
+    measured = [sum(values) / len(values) for one in sets for values in one["forgetting"]]
+    assert sorted(drawn) == pytest.approx(sorted(measured))
+
+
+def test_numbers_at_the_top_lead_to_their_claims(tab):
+    for button in tab.page.locator(".counts button").all():
+        button.click()
+        shown = tab.page.locator("#claim-rows tbody tr.claim:not([hidden])").count()
+        assert button.inner_text().startswith(f"{shown} ")
+        assert tab.page.inner_text("#shown").startswith(f"{shown} of")
+    tab.page.click("#filter button[type=reset]")
+    tab.settle()
+    assert tab.page.locator("#claim-rows tbody tr.claim[hidden]").count() == 0
+
+
+def test_own_methods_are_not_counted_as_the_papers():
+    rows = [row for row in all_claims(REPRODUCED, None) if row.target == "table1"]
+    assert {row.group for row in rows} == {"networks", "beyond"}
+    assert all(row.group == "beyond" for row in rows if "TRGP free" in row.claim)
+    assert any("TRGP+ is more accurate than TRGP" in row.claim for row in rows if row.group == "networks")
+
+
+def test_undecided_claims_say_to_which_side_they_lean(tmp_path):
+    verdicts = json.loads((REPRODUCED / "verdicts.json").read_text())["verdicts"]
+    entry = next(entry for entry in verdicts if entry["target"] == "fig2" and entry["holds"] is None)
+    bounds = {"between +0.01 and +0.20": "undecided, leans yes", "between -0.20 and -0.01": "undecided, leans no",
+              "between -0.01 and +0.20": "undecided", "": "undecided"}  # fmt: skip
+    entries = [entry | {"bounds": text} for text in bounds]
+    (tmp_path / "verdicts.json").write_text(json.dumps({"verdicts": entries}))
+    assert [row.verdict for row in all_claims(tmp_path, None)] == list(bounds.values())
 
 
 def test_groups_are_filtered(tab):

@@ -1,5 +1,6 @@
 """The pages of results in a real browser: whatever tasks are called, nothing runs, loads or overflows."""
 
+import html
 import json
 import re
 
@@ -9,6 +10,7 @@ from browser import Tab, open_browser
 from command_line import answer, run  # noqa: F401 (fixtures)
 
 import ebbing
+from ebbing._tables import escape_control
 from ebbing.report import result_page
 from ebbing.runs import StreamRun
 
@@ -77,6 +79,32 @@ def test_pages_are_harmless_and_complete(results, tab, tmp_path):
         tab.page.set_viewport_size({"width": 360, "height": 740})
         assert tab.overflow <= 0, name
         tab.page.set_viewport_size({"width": 1280, "height": 900})
+
+
+def test_every_page_begins_with_the_answer(results):
+    for name, result in results.items():
+        sentence = result._answer()
+        assert sentence.endswith(".") or name == "plan", name
+        page = html.unescape(result.to_html())
+        assert escape_control(sentence) in page[: page.index("<table")], name
+
+
+def test_expectation_says_what_is_forgotten_most(results):
+    problem = ebbing.Problem.categories("AABB", n=50, p=100, sigma=0.3)
+    e = ebbing.expect(problem)
+    lost = e.errors[-1, :3] - np.diagonal(e.errors[1:])[:3]
+    worst = problem.names[int(lost.argmax())]
+    assert f"On average {e.forgetting:.4g} is expected to be forgotten; most of {worst}, from" in e._answer()
+    identical = ebbing.expect(ebbing.Problem.identical(T=3, n=50, p=100))
+    assert identical._answer().startswith("Nothing is expected to be forgotten; on average old tasks get better by")
+    joint = ebbing.Curriculum.joint(problem)  # a single step: nothing to compare
+    assert ebbing.expect(problem, joint)._answer() == ""
+
+
+def test_many_tasks_are_explained_as_a_heat_map():
+    page = ebbing.expect(ebbing.Problem.orthogonal(T=9, n=5, p=30)).to_html()
+    assert "A row is a moment, a column a task" in page
+    assert "A curve is the error" not in page
 
 
 def test_names_are_shown_as_they_were_given(results, tab, tmp_path):

@@ -108,8 +108,7 @@
     const start = began ?? performance.now();
     if (began === null) computation.work(computation.slow ? SLOW : LATER);
     else if (!computation.slow) computation.work(FRAME - (performance.now() - start));
-    view.drawCurves(computation);
-    view.drawReplay(computation);
+    view.drawProgress(computation);
     if (began === null) window.ebbing.frames.push(performance.now() - start);
     busy = !computation.isDone;
     if (busy) requestAnimationFrame(() => proceed(computation));
@@ -274,7 +273,7 @@
     on("link", "click", (_, event) => clipboard.copy(location.href, event.target));
     on("save-tasks", "click", (_, event) => clipboard.save("tasks.csv", event.target.dataset.text));
     window.addEventListener("hashchange", restore);
-    matchMedia("(max-width: 480px)").addEventListener("change", () => update());
+    charts.watch([...document.querySelectorAll("[id^=chart-]")], () => { if (current) { view.drawNumbers(current, state); view.drawProgress(current); } });
     document.addEventListener("dragover", (event) => event.preventDefault());
     document.addEventListener("drop", (event) => {
       event.preventDefault();
@@ -289,7 +288,7 @@
     if (found.complaint) requestAnimationFrame(() => ($("message").textContent = found.complaint));
   }
 
-  window.ebbing = { engine, orders, frames: [], get busy() { return busy; }, get preparing() { return scheduled || preparing !== null; }, get state() { return state; }, get current() { return current; } };
+  window.ebbing = { engine, deviations, orders, frames: [], get busy() { return busy; }, get preparing() { return scheduled || preparing !== null; }, get state() { return state; }, get current() { return current; } };
   connect();
   if (location.hash.length > 1) restore();
   else usePreset(GIVEN ? "given" : "0-0");

@@ -1,10 +1,25 @@
 "use strict";
-/* Small SVG charts: lines with bands, signed stacked bars, a heat map. All text goes through `escape`. */
+/* Small SVG charts: lines with bands. All text goes through `escape`. */
 const charts = (() => {
-  const isNarrow = matchMedia("(max-width: 480px)");
-  const width = () => (isNarrow.matches ? 360 : 560); // in units of the picture: letters stay readable on a telephone
   const HEIGHT = 300;
-  const MARGIN = { left: 58, right: 16, top: 14, bottom: 44 };
+  const MARGIN = { left: 52, right: 14, top: 34, bottom: 44 };
+
+  const widths = new Map();
+  /** The width of a chart in pixels, so that letters have the size that they should. Looked up once, until it changes. */
+  function widthOf(node) {
+    if (!widths.has(node)) widths.set(node, Math.max(Math.round(node.clientWidth), 240));
+    return widths.get(node);
+  }
+
+  /** Calls back when a chart has another width. */
+  function watch(nodes, changed) {
+    const observer = new ResizeObserver(() => {
+      const before = new Map(widths);
+      widths.clear();
+      if (nodes.some((node) => before.has(node) && before.get(node) !== widthOf(node))) changed();
+    });
+    for (const node of nodes) observer.observe(node);
+  }
 
   const escape = (text) =>
     String(text).replace(/[&<>"']/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" })[c]);
@@ -52,8 +67,7 @@ const charts = (() => {
     return (x) => from + ((f(x) - a) / b) * (to - from);
   };
 
-  function frame(o) {
-    const wide = width();
+  function frame(o, wide) {
     const height = HEIGHT;
     const x = scale(o.x[0], o.x[1], MARGIN.left, wide - MARGIN.right, o.xlog);
     const y = scale(o.y[0], o.y[1], height - MARGIN.bottom, MARGIN.top, o.ylog);
@@ -71,17 +85,23 @@ const charts = (() => {
     }
     const foot = height - MARGIN.bottom;
     parts.push(`<line class="axis" x1="${MARGIN.left}" x2="${wide - MARGIN.right}" y1="${foot}" y2="${foot}"/>`);
-    parts.push(`<text class="label" x="${(MARGIN.left + wide - MARGIN.right) / 2}" y="${height - 6}" text-anchor="middle">${escape(o.xlabel)}</text>`);
+    parts.push(`<text class="label" x="${Math.min((MARGIN.left + wide - MARGIN.right) / 2, wide - 4 - 3.1 * o.xlabel.length)}" y="${height - 6}" text-anchor="middle">${escape(o.xlabel)}</text>`);
+    parts.push(`<text class="label" x="4" y="14">${escape(o.ylabel)}</text>`);
     return { x, y, parts, width: wide, height, foot };
   }
 
-  const shortened = (text, most) => ([...text].length > most ? `${[...text].slice(0, most - 1).join("")}…` : text);
+  /** A text in at most so many letters, without its middle: names often differ at the end. */
+  function shortened(text, most) {
+    const letters = [...text];
+    const head = Math.ceil((most - 1) / 2);
+    return letters.length > most ? `${letters.slice(0, head).join("")}…${letters.slice(letters.length - (most - 1 - head)).join("")}` : text;
+  }
 
   const clampTo = (value, [low, high]) => Math.min(Math.max(value, low), high);
 
   /** Lines against x. series: {x, y, band: [lower, upper], className, name}; marks: {x, y, text, className}. */
-  function lines(o) {
-    const f = frame(o);
+  function lines(o, wide) {
+    const f = frame(o, wide);
     const id = `clip-${o.id}`;
     f.parts.unshift(
       `<clipPath id="${id}"><rect x="${MARGIN.left}" y="${MARGIN.top}" width="${f.width - MARGIN.left - MARGIN.right}" height="${f.foot - MARGIN.top}"/></clipPath>`,
@@ -109,18 +129,20 @@ const charts = (() => {
       if (v.x < o.x[0] || v.x > o.x[1]) continue;
       const at = f.x(v.x).toFixed(1);
       f.parts.push(`<line class="vertical ${v.className ?? ""}" x1="${at}" x2="${at}" y1="${MARGIN.top}" y2="${f.foot}"/>`);
-      const left = f.x(v.x) > f.width - 150;
+      const left = f.x(v.x) > f.width - 20 - 7 * v.text.length;
       f.parts.push(
         `<text class="note" x="${at}" dx="${left ? -5 : 5}" y="${v.top ? MARGIN.top + 10 : f.foot - 7}" text-anchor="${left ? "end" : "start"}">${escape(v.text)}</text>`,
       );
     }
+    f.parts.push(...lineNames(o, f));
+    const aside = (y, dy) => (y < MARGIN.top + 34 ? 20 : y > f.foot - 24 ? -8 : dy); // words stay off the edges
     for (const m of o.marks ?? []) {
       if (!Number.isFinite(m.y) || m.y < o.y[0] || m.y > o.y[1] || m.x < o.x[0] || m.x > o.x[1]) continue;
       f.parts.push(`<circle class="mark ${m.className}" cx="${f.x(m.x).toFixed(1)}" cy="${f.y(m.y).toFixed(1)}" r="5"/>`);
       if (m.text) {
-        const left = f.x(m.x) > f.width - 130;
+        const left = f.x(m.x) > f.width - 20 - 7 * m.text.length;
         f.parts.push(
-          `<text class="note strong" x="${f.x(m.x).toFixed(1)}" y="${f.y(m.y).toFixed(1)}" dx="${left ? -9 : 9}" dy="${m.dy ?? -8}" text-anchor="${left ? "end" : "start"}">${escape(m.text)}</text>`,
+          `<text class="note strong ${m.className}" x="${f.x(m.x).toFixed(1)}" y="${f.y(m.y).toFixed(1)}" dx="${left ? -9 : 9}" dy="${aside(f.y(m.y), m.dy ?? -8)}" text-anchor="${left ? "end" : "start"}">${escape(m.text)}</text>`,
         );
       }
     }
@@ -128,23 +150,42 @@ const charts = (() => {
     return { text: svg(f, o.title), places, top: MARGIN.top, foot: f.foot };
   }
 
+  /** The names of several lines, each beside a place of its line at which no mark has words; the lowest one below it. */
+  function lineNames(o, f) {
+    const marked = (o.marks ?? []).filter((m) => m.text && Number.isFinite(m.y)).map((m) => [f.x(m.x), f.y(m.y)]);
+    const found = [];
+    for (const s of o.series) {
+      if (!s.name) continue;
+      const inside = Array.from(s.x.keys()).filter((i) => Number.isFinite(s.y[i]) && s.y[i] >= o.y[0] && s.y[i] <= o.y[1]);
+      const places = [1, 0.8, 0.6, 0.4].map((share) => inside[Math.round((inside.length - 1) * share)]).filter((i) => i !== undefined);
+      const at = places.map((i) => [f.x(s.x[i]), f.y(s.y[i])]).find(([x, y]) => x > MARGIN.left + 90 && marked.every(([mx, my]) => Math.abs(mx - x) > 280 || Math.abs(my - y) > 45));
+      if (at) found.push({ s, at });
+    }
+    found.sort((a, b) => a.at[1] - b.at[1]);
+    return found.map(({ s, at: [x, y] }, place) => {
+      const below = place > 0 && place === found.length - 1 && y < f.foot - 26;
+      return `<text class="name ${s.className}" x="${x.toFixed(1)}" dx="-4" y="${y.toFixed(1)}" dy="${below ? 20 : -10}" text-anchor="end">${escape(s.name)}</text>`;
+    });
+  }
+
   /** Draw lines into a node; the pointer reads them off: readings[i] at the i-th x. */
   function put(node, o) {
-    const drawn = lines(o);
+    const wide = widthOf(node);
+    const drawn = lines(o, wide);
     node.innerHTML = drawn.text;
-    node.onpointermove = (event) => read(node, o.readings, drawn, event);
+    node.onpointermove = (event) => read(node, o.readings, { ...drawn, wide }, event);
     node.onpointerleave = () => node.querySelector(".reading")?.remove();
   }
 
-  function read(node, readings, { places, top, foot }, event) {
+  function read(node, readings, { places, top, foot, wide }, event) {
     const picture = node.querySelector("svg");
     const box = picture.getBoundingClientRect();
-    const at = ((event.clientX - box.left) / box.width) * width();
+    const at = ((event.clientX - box.left) / box.width) * wide;
     picture.querySelector(".reading")?.remove();
     if (!places.length || at < MARGIN.left - 10) return;
     const nearest = places.reduce((best, x, i) => (Math.abs(x - at) < Math.abs(places[best] - at) ? i : best), 0);
     const x = places[nearest].toFixed(1);
-    const left = places[nearest] > width() / 2;
+    const left = places[nearest] > wide / 2;
     picture.insertAdjacentHTML("beforeend", `<g class="reading"><line x1="${x}" x2="${x}" y1="${top}" y2="${foot}"/><text x="${x}" dx="${left ? -6 : 6}" y="${top + 28}" text-anchor="${left ? "end" : "start"}">${escape(readings[nearest])}</text></g>`);
   }
 
@@ -163,92 +204,9 @@ const charts = (() => {
     return runs;
   }
 
-  /** Signed parts of several totals, stacked from zero to both sides. rows: {name, total, parts: [{value, className, name}]}. */
-  function stacks(o) {
-    const wide = width();
-    const rowHeight = 104;
-    const height = 8 + rowHeight * o.rows.length;
-    let low = 0;
-    let high = 0;
-    for (const row of o.rows) {
-      let below = 0;
-      let above = 0;
-      for (const part of row.parts) {
-        if (!Number.isFinite(part.value)) continue;
-        if (part.value < 0) below += part.value;
-        else above += part.value;
-      }
-      low = Math.min(low, below);
-      high = Math.max(high, above);
-    }
-    const x = scale(low, high > low ? high : low + 1, 16, wide - 16, false);
-    const parts = [];
-    o.rows.forEach((row, r) => {
-      const top = 44 + r * rowHeight;
-      parts.push(`<text class="label" x="16" y="${top - 12}">${escape(row.name)} = ${format(row.total)}</text>`);
-      let below = 0;
-      let above = 0;
-      for (const part of row.parts) {
-        if (!Number.isFinite(part.value) || part.value === 0) continue;
-        const from = part.value < 0 ? below + part.value : above;
-        const to = part.value < 0 ? below : above + part.value;
-        if (part.value < 0) below += part.value;
-        else above += part.value;
-        const length = x(to) - x(from);
-        parts.push(
-          `<rect class="part ${part.className}" x="${x(from).toFixed(1)}" y="${top}" width="${Math.max(length, 0.5).toFixed(1)}" height="44"><title>${escape(part.name)}: ${format(part.value)}</title></rect>`,
-        );
-        if (length > 46) {
-          parts.push(`<text class="inside" x="${((x(from) + x(to)) / 2).toFixed(1)}" y="${top + 27}" text-anchor="middle">${format(part.value)}</text>`);
-        }
-      }
-      parts.push(`<line class="axis strong" x1="${x(0).toFixed(1)}" x2="${x(0).toFixed(1)}" y1="${top - 4}" y2="${top + 48}"/>`);
-    });
-    return svg({ parts, width: wide, height }, o.title);
-  }
-
-  /** A matrix as colored cells, with its numbers where they fit. */
-  function heatMap(o) {
-    const rows = o.values.length;
-    const columns = o.values[0].length;
-    const left = 96;
-    const cell = Math.min(84, (width() - left - 8) / columns);
-    const rowHeight = Math.min(38, Math.max(300 / rows, 12));
-    const top = 26;
-    const height = top + rows * rowHeight + 8;
-    const finite = o.values.flatMap((row) => [...row]).filter(Number.isFinite);
-    const high = Math.max(...finite, 1e-300);
-    const parts = [];
-    const room = Math.floor(cell / 7); // letters above a column; names that are longer give way to their places
-    const labels = o.columnNames.every((name) => [...name].length <= room) ? o.columnNames : o.columnNames.map((_, j) => String(j + 1));
-    const stride = Math.ceil(16 / cell);
-    labels.forEach((label, j) => {
-      if (j % stride === 0) parts.push(`<text class="tick" x="${(left + (j + 0.5) * cell).toFixed(1)}" y="16" text-anchor="middle">${escape(label)}</text>`);
-    });
-    const rowStride = Math.ceil(13 / rowHeight);
-    o.values.forEach((row, t) => {
-      if (t % rowStride === 0) {
-        parts.push(`<text class="tick" x="${left - 8}" y="${(top + (t + 0.5) * rowHeight + 4).toFixed(1)}" text-anchor="end">${escape(shortened(o.rowNames[t], 14))}</text>`);
-      }
-      [...row].forEach((value, j) => {
-        const share = Number.isFinite(value) ? Math.min(Math.max(value / high, 0), 1) : 1;
-        const at = `x="${(left + j * cell).toFixed(1)}" y="${(top + t * rowHeight).toFixed(1)}"`;
-        parts.push(
-          `<rect class="cell${o.outlined?.(t, j) ? " outlined" : ""}" ${at} width="${(cell - 1).toFixed(1)}" height="${(rowHeight - 1).toFixed(1)}" style="--share:${share.toFixed(3)}"><title>${escape(o.rowNames[t])}, ${escape(o.columnNames[j])}: ${format(value)}</title></rect>`,
-        );
-        if (cell > 40 && rowHeight > 15) {
-          parts.push(
-            `<text class="number${share > 0.55 ? " light" : ""}" x="${(left + (j + 0.5) * cell).toFixed(1)}" y="${(top + (t + 0.5) * rowHeight + 4).toFixed(1)}" text-anchor="middle">${format(value)}</text>`,
-          );
-        }
-      });
-    });
-    return svg({ parts, width: width(), height }, o.title);
-  }
-
   function svg(f, title) {
     return `<svg viewBox="0 0 ${f.width} ${f.height}" role="img" aria-label="${escape(title)}">${f.parts.join("")}</svg>`;
   }
 
-  return { put, stacks, heatMap, format, escape };
+  return { put, watch, widthOf, ticks, scale, shortened, svg, format, escape };
 })();

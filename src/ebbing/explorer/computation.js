@@ -1,27 +1,35 @@
 "use strict";
-/* What the page shows of one problem. The numbers come at once, the curves point by point, so that no frame takes long. */
+/*
+ * What the page shows of one problem. The numbers come at once, the curves point by point, so that no frame takes long.
+ * Ridge and early stopping take an integral per step: curves have four digits first, and all of them when the controls rest.
+ */
 class Computation {
+  static FINEST = 200; // eigenvalues up to which an integral with all digits fits into a frame
+  static PATIENCE = 5000; // milliseconds for the digits of curves
+
   /** Throws problems.Complaint if there is no expectation to show. */
   constructor(problem) {
     this.problem = problem;
     this.result = knownOr(() => problems.evaluate(problem), (error) => {
       throw new problems.Complaint(`Not known here: ${error.message}.`);
     });
-    this.plain = !problem.memory && problem.learner.name === "minimum-norm"; // where deviations are known
+    this.hasSpread = deviations.isKnown(problem.learner);
     this.quick = { ...problem, learner: { ...problem.learner, quick: true } };
     this.slow = learners.isSlow(problem.learner);
-    this.inOrder = engine.reordered(problem, problem.order);
-    this.nInOrder = problem.order.map((i) => problem.n[i]);
-    this.std = this.plain ? engine.deviations(this.inOrder, this.nInOrder) : null;
-    this.curve = new Map([[problem.p, { F: this.result.F, G: this.result.G, std: this.std }]]);
-    this.replay = new Map([[problem.memory, { F: this.result.F, G: this.result.G }]]);
+    this.std = problems.spread(problem, {});
+    const here = { F: this.result.F, G: this.result.G, std: this.std };
+    this.curve = new Map([[problem.p, here]]);
+    this.replay = new Map([[problem.memory, here]]);
     const most = Math.max(...problem.n);
     const memories = problem.learner.name === "one-pass-sgd" ? [0] : Array.from({ length: 41 }, (_, i) => Math.round((most * i) / 40));
     const stride = this.slow || problem.T > 12 ? 2 : 1;
     this.waiting = inTurn(
-      coarseFirst([...new Set(memories)], this.slow && problem.T > 8 ? 4 : stride).map((memory) => ["replay", memory]),
-      coarseFirst(sizesToShow(problem), stride).map((p) => ["curve", p]),
+      coarseFirst([...new Set(memories)], this.slow && problem.T > 8 ? 4 : stride).map((memory) => this.#point("replay", memory)),
+      coarseFirst(sizesToShow(problem), stride).map((p) => this.#point("curve", p)),
     );
+    this.refined = !this.slow;
+    this.patience = Computation.PATIENCE;
+    this.coarse = { curve: new Set(), replay: new Set() }; // points of which four digits are known
   }
 
   get isDone() {
@@ -30,23 +38,26 @@ class Computation {
 
   /** Compute for some milliseconds, at least one piece of work: a point, or a step of it that takes an integral. */
   work(milliseconds) {
-    const end = performance.now() + milliseconds;
+    const began = performance.now();
     while (this.waiting.length) {
-      const [which, value, sizes = this.#sizes(which, value)] = this.waiting.shift();
-      if (sizes.length) {
-        const N = sizes.pop();
-        knownOr(() => learners.rates(N, which === "curve" ? value : this.problem.p, this.quick.learner), () => null);
-        this.waiting.unshift([which, value, sizes]);
-        if (performance.now() >= end) break;
-        continue;
-      }
-      if (which === "replay") this.replay.set(value, this.#values({ memory: value }));
+      const point = this.waiting[0];
+      const { which, value, problem, memory, p } = point;
+      point.sizes ??= this.slow ? problems.batchSizes(problem, memory) : [];
+      if (point.sizes.length) knownOr(() => learners.rates(point.sizes.pop(), p, problem.learner), () => null);
       else {
-        const std = this.plain ? engine.deviations({ ...this.inOrder, p: value }, this.nInOrder) : null;
-        this.curve.set(value, { ...this.#values({ p: value }), std });
+        this.waiting.shift();
+        this[which].set(value, knownOr(
+          () => ({ ...problems.totals(problem, { memory, p }), std: problems.spread(problem, { memory, p }) }),
+          () => ({ F: NaN, G: NaN, std: null }),
+        ));
+        if (this.refined) this.coarse[which].delete(value);
+        else if (point.isCoarse) this.coarse[which].add(value);
       }
-      if (performance.now() >= end) break;
+      if (performance.now() - began >= milliseconds) break;
     }
+    if (this.refined) this.patience -= performance.now() - began;
+    if (this.slow && this.patience <= 0) this.waiting = [];
+    if (!this.waiting.length && !this.refined) this.#refine();
   }
 
   /** The points of a curve so far: {x, F, G, Fstd, Gstd}, by ascending x. */
@@ -59,13 +70,19 @@ class Computation {
     };
   }
 
-  /** The steps of a point that take an integral each. */
-  #sizes(which, value) {
-    return this.slow ? problems.batchSizes(this.problem, which === "replay" ? value : this.problem.memory) : [];
+  /** A point to compute. It is coarse if four digits of it are computed at first. */
+  #point(which, value, problem = this.quick) {
+    const memory = which === "replay" ? value : this.problem.memory;
+    const p = which === "curve" ? value : this.problem.p;
+    const most = this.slow ? Math.min(Math.max(...problems.batchSizes(problem, memory)), p) : 0;
+    return { which, value, problem, memory, p, isCoarse: most > wishart.QUICK, isFine: most <= Computation.FINEST };
   }
 
-  #values(changes) {
-    return knownOr(() => problems.totals(this.quick, changes), () => ({ F: NaN, G: NaN }));
+  /** Compute coarse points again, with all digits, where that fits into frames. */
+  #refine() {
+    this.refined = true;
+    const again = (which) => [...this.coarse[which]].map((value) => this.#point(which, value, this.problem)).filter((point) => point.isFine);
+    this.waiting = inTurn(again("curve"), again("replay"));
   }
 }
 

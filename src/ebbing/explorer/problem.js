@@ -150,5 +150,9 @@ const problems = (() => {
   const totals = (problem, { memory = problem.memory, p = problem.p, order = problem.order }) =>
     engine.totals({ ...problem, p }, samplesOf(problem, memory, order), problem.learner);
 
-  return { Complaint, problemOf, evaluate, totals, batchSizes, labelsOf, visible };
+  /** The standard deviations of F and G of a single run, with some of the problem changed; null where they are not known. */
+  const spread = (problem, { memory = problem.memory, p = problem.p }) =>
+    deviations.isKnown(problem.learner) ? deviations.of({ ...problem, p }, samplesOf(problem, memory, problem.order), problem.learner) : null;
+
+  return { Complaint, problemOf, evaluate, totals, spread, batchSizes, labelsOf, visible };
 })();

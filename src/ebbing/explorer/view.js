@@ -4,7 +4,7 @@ const view = (() => {
   const $ = (id) => document.getElementById(id);
   const { format } = charts;
   const whole = (x) => x.toLocaleString("en-US");
-  const NAMES = { start: "initial model", gaps: "other tasks", conflict: "conflict within a batch", noise: "label noise" };
+  const NAMES = { start: "initial model", gaps: "other tasks", conflict: "conflict within a step", noise: "label noise" };
 
   function range(values, { zero = false, log = false } = {}) {
     const finite = values.filter((x) => Number.isFinite(x) && (!log || x > 0)).sort((a, b) => a - b);
@@ -22,7 +22,7 @@ const view = (() => {
     return sorted.length ? sorted[Math.floor((sorted.length - 1) * share)] : 1;
   };
 
-  /** The place of a descent floor: a lowest point right of p = n, from which the curve rises again; null if there is none. */
+  /** The place of a descent floor: a lowest point right of the peaks, from which the curve rises again; null if there is none. */
   function floorOf(sizes, values, n) {
     const right = sizes.map((_, i) => i).filter((i) => sizes[i] > n && Number.isFinite(values[i]));
     if (!right.length) return null;
@@ -36,80 +36,132 @@ const view = (() => {
     const { x: sizes, F, G, Fstd, Gstd } = computation.points("curve");
     const n = Math.max(...problem.n);
     const xRange = [sizes[0], Math.max(sizes[sizes.length - 1], sizes[0] + 1)];
-    const toTheEnd = ["minimum-norm", "averaged"].includes(problem.learner.name);
-    const noisy = problem.variance.some((v) => v > 0);
-    const breaks = (i) => toTheEnd && noisy && !problem.memory && i > 0 && sizes[i - 1] < n && sizes[i] >= n;
-    const verticals = [{ x: n, text: "p = n" }, { x: problem.p, text: `p = ${whole(problem.p)}`, top: true, className: "here" }];
-    const band = (mean, std, low = -Infinity) => (computation.plain ? [mean.map((m, i) => Math.max(m - std[i], low)), mean.map((m, i) => m + std[i])] : null);
-    const readings = (letter, mean, std) => sizes.map((p, i) => `p = ${whole(p)}: ${letter} = ${format(mean[i])}${computation.plain ? ` ± ${format(std[i])}` : ""}`);
+    const peaks = isPeaked(problem) ? problems.batchSizes(problem).sort((a, b) => a - b) : [];
+    const breaks = (i) => i > 0 && peaks.some((N) => sizes[i - 1] < N && sizes[i] >= N);
+    const verticals = [...new Set([n, ...peaks])].map((N) => ({ x: N, text: N === n ? "p = n" : "" }));
+    verticals.push({ x: problem.p, text: `p = ${whole(problem.p)}`, top: true, className: "here" });
+    const band = (mean, std, low = -Infinity) => (computation.hasSpread ? [mean.map((m, i) => Math.max(m - std[i], low)), mean.map((m, i) => m + std[i])] : null);
+    const readings = (letter, mean, std) => sizes.map((p, i) => `p = ${whole(p)}: ${letter} = ${format(mean[i])}${computation.hasSpread ? ` ± ${format(std[i])}` : ""}`);
     const chart = (letter, mean, std, options) => {
-      const floor = floorOf(sizes, mean, n);
+      const floor = floorOf(sizes, mean, Math.max(n, ...peaks));
       const marks = [{ x: problem.p, y: result[letter], text: `${letter} = ${format(result[letter])}`, className: letter }];
-      if (floor !== null && sizes[floor] !== problem.p) marks.push({ x: sizes[floor], y: mean[floor], text: `floor ${format(mean[floor])}`, dy: 18, className: letter });
+      if (floor !== null && Math.abs(Math.log(sizes[floor] / problem.p)) > 0.2) marks.push({ x: sizes[floor], y: mean[floor], text: `floor ${format(mean[floor])}`, dy: 18, className: letter });
       charts.put($(`chart-${letter}`), {
-        id: letter, x: xRange, xlog: true, xlabel: "number of parameters p", verticals, marks, readings: readings(letter, mean, std), ...options,
+        id: letter, x: xRange, xlog: true, xlabel: "number of parameters p (log scale)", verticals, marks, readings: readings(letter, mean, std), ...options,
         series: [{ x: sizes, y: mean, breaks, band: band(mean, std, letter === "G" ? 1e-300 : -Infinity), className: letter }],
       });
     };
     const usual = 3 * Math.max(quantile(F.map(Math.abs), 0.85), 1e-12);
     const shown = F.filter((f) => Math.abs(f) <= usual);
     chart("F", F, Fstd, {
+      ylabel: "forgetting F: rise of the error",
       title: `Forgetting F against the number of parameters; F is ${format(result.F)} at p = ${problem.p}`,
       y: range(Number.isFinite(result.F) ? [...shown, result.F] : shown, { zero: true }),
     });
     const cap = 6 * quantile(G, 0.8);
     chart("G", G, Gstd, {
-      title: `Generalization error G against the number of parameters; G is ${format(result.G)} at p = ${problem.p}`,
+      ylabel: "error G at the end (log scale)",
+      title: `Error G at the end against the number of parameters; G is ${format(result.G)} at p = ${problem.p}`,
       y: range([...G.filter((g) => g <= cap), result.G], { log: true }), ylog: true,
     });
   }
 
+  /** Whether errors explode where a step has as many samples as the model has parameters. */
+  const isPeaked = ({ learner, variance, memory, rank }) => deviations.isKnown(learner) && (variance.some((v) => v > 0) || (memory > 0 && rank > 1));
+
+  /** Numbers of old samples at which a step has as many samples as the model has parameters, where noise explodes. */
+  function explosions({ problem }) {
+    if (!isPeaked({ ...problem, memory: 1 })) return [];
+    const found = problem.order.map((task, place) => (problem.p - problem.n[task]) / place).slice(1);
+    return [...new Set(found)].filter((m) => m > 0 && m <= Math.max(...problem.n));
+  }
+
   function drawReplay(computation) {
     const { problem, result } = computation;
-    const { x: memories, F, G } = computation.points("replay");
+    const { x: memories, F, G, Fstd, Gstd } = computation.points("replay");
     const n = Math.max(...problem.n);
     const usual = Math.max(...[F[0], G[0]].filter(Number.isFinite).map(Math.abs), 1e-12);
     const visible = [...F, ...G].filter((x) => x <= 3 * usual && x >= -1.5 * usual);
-    const [leastF, leastG] = [F, G].map((values) => values.reduce((best, v, i) => (v < values[best] || !Number.isFinite(values[best]) ? i : best), 0));
+    const least = (values) => values.reduce((best, v, i) => (v < values[best] || !Number.isFinite(values[best]) ? i : best), 0);
+    const [leastF, leastG] = [least(F), least(G)];
     const here = problem.memory / n;
+    const poles = explosions(computation);
+    const breaks = (i) => i > 0 && poles.some((m) => m > memories[i - 1] && m < memories[i]);
+    const x = memories.map((m) => m / n);
+    const y = range(visible, { zero: true });
+    const shown = (std) => (std > y[1] - y[0] ? 0 : std); // a band beyond the picture would hide the rest of it
+    const band = (mean, std) => (computation.hasSpread ? [mean.map((m, i) => m - shown(std[i])), mean.map((m, i) => m + shown(std[i]))] : null);
     charts.put($("chart-replay"), {
-      id: "replay", title: `F and G against the old data per old task; the least F is ${format(F[leastF])} at ${memories[leastF]} samples, the least G ${format(G[leastG])} at ${memories[leastG]}`,
-      x: [0, 1], y: range(visible, { zero: true }), xlabel: "samples of each old task, as a share of n",
-      series: [{ x: memories.map((m) => m / n), y: F, className: "F" }, { x: memories.map((m) => m / n), y: G, className: "G" }],
+      id: "replay", title: `Forgetting F and error G against the old data per old task; the least F is ${format(F[leastF])} at ${memories[leastF]} samples, the least G ${format(G[leastG])} at ${memories[leastG]}`,
+      x: [0, 1], y, xlabel: "samples of each old task, as a share of n", ylabel: "forgetting F, and error G at the end",
+      verticals: poles.filter((m, i) => i < 8).map((m) => ({ x: m / n, text: "" })), // later ones crowd at the left
+      series: [
+        { x, y: F, breaks, band: band(F, Fstd), className: "F", name: "forgetting F" },
+        { x, y: G, breaks, band: band(G, Gstd), className: "G", name: "error G" },
+      ],
       readings: memories.map((m, i) => `${m} samples: F = ${format(F[i])}, G = ${format(G[i])}`),
       marks: [
-        { x: memories[leastG] / n, y: G[leastG], text: `least G: ${memories[leastG]} samples`, className: "G", dy: -8 },
-        { x: memories[leastF] / n, y: F[leastF], text: `least F: ${memories[leastF]} samples`, className: "F", dy: 18 },
+        { x: x[leastG], y: G[leastG], text: `least error: ${memories[leastG]} samples`, className: "G", dy: leastG ? -10 : -12 },
+        { x: x[leastF], y: F[leastF], text: `least forgetting: ${memories[leastF]} samples`, className: "F", dy: 20 },
         { x: here, y: result.F, className: "F" }, { x: here, y: result.G, className: "G" },
       ],
     });
-    $("replay-note").hidden = problem.learner.name !== "one-pass-sgd";
+    $("replay-answer").textContent = replayAnswer({ memories, F, G, leastF, leastG, n });
+    $("explosion-note").hidden = !poles.length;
+    $("chart-replay").hidden = problem.learner.name === "one-pass-sgd";
+  }
+
+  function replayAnswer({ memories, F, G, leastF, leastG, n }) {
+    if (memories.length < 2) return "Not known for one pass of SGD: on a mixture it depends on the order of the samples.";
+    const share = (m) => `${whole(m)} samples of each old task (${Math.round((100 * m) / n)}% of n)`;
+    if (!leastG) {
+      const alone = leastF && F[leastF] > 0 ? ` Forgetting alone is least with ${share(memories[leastF])}: ${format(F[leastF])} instead of ${format(F[0])}, at an error of ${format(G[leastF])}.` : "";
+      return `None: the error at the end is least without old data, ${format(G[0])}.${alone}`;
+    }
+    const forgotten = F[leastG] < 0 ? `F is ${format(F[leastG])} there: errors are larger just after learning than at the end.` : `Forgetting is ${format(F[leastG])} instead of ${format(F[0])}.`;
+    return `The error at the end is least with ${share(memories[leastG])}: ${format(G[leastG])} instead of ${format(G[0])} without old data. ${forgotten}`;
   }
 
   function drawParts({ problem, result }) {
     const bar = (name, total, terms) => ({ name, total, parts: engine.PARTS.map((part) => ({ value: terms[part], className: part, name: NAMES[part] })) });
     const words = (terms) => engine.PARTS.map((part) => `${NAMES[part]} ${format(terms[part])}`).join(", ");
-    $("chart-terms").innerHTML = charts.stacks({
+    pictures.stacks($("chart-terms"), {
       title: `Parts of F: ${words(result.terms.F)}. Parts of G: ${words(result.terms.G)}.`,
-      rows: [bar("forgetting F", result.F, result.terms.F), bar("generalization error G", result.G, result.terms.G)],
+      rows: [bar("forgetting F", result.F, result.terms.F), bar("error G at the end", result.G, result.terms.G)],
     });
     const names = problem.order.map((i) => problem.names[i]);
-    $("chart-matrix").innerHTML = charts.heatMap({
+    pictures.heatMap($("chart-matrix"), {
       title: "Error on each task after each step", values: result.errors.map((row) => problem.order.map((i) => row[i])), columnNames: names,
       rowNames: ["at first", ...names.map((name) => `after ${name}`)], outlined: (t, j) => t > 0 && result.learned[problem.order[j]] === t,
     });
+    const rows = problem.order.map((i) => ({ name: problem.names[i], from: result.errors[result.learned[i]][i], to: result.errors.at(-1)[i] }));
+    pictures.arrows($("chart-tasks"), {
+      title: `Error on each task: ${rows.map((row) => `${row.name} ${format(row.from)} when just learned, ${format(row.to)} at the end`).join("; ")}`,
+      rows, x: range(rows.flatMap((row) => [row.from, row.to]), { zero: true }), xlabel: "error (squared distance to the solution)",
+    });
     const steps = result.curve.map((_, i) => i + 1).slice(1);
     charts.put($("chart-curve"), {
-      id: "curve", title: "Forgetting after each step", x: [1, Math.max(problem.T, 3)], xlabel: "tasks learned",
+      id: "curve", title: "Forgetting after each step", x: [1, Math.max(problem.T, 3)], xlabel: "tasks learned so far", ylabel: "forgetting F: rise of the error",
       xticks: Array.from({ length: problem.T }, (_, i) => i + 1).filter((i) => i % Math.ceil(problem.T / 10) === 0),
       y: range(result.curve, { zero: true }), series: [{ x: steps, y: result.curve.slice(1), className: "F" }],
       readings: steps.map((t) => `after ${t} tasks: F = ${format(result.curve[t - 1])}`),
       marks: steps.map((x) => ({ x, y: result.curve[x - 1], className: "F" })),
     });
-    const plain = !problem.memory && problem.learner.name === "minimum-norm";
-    const band = plain ? "Band: one standard deviation of a single run, exact." : "The spread of single runs is known for minimum norm without old data only.";
-    for (const note of document.querySelectorAll(".band-note")) note.textContent = band;
-    $("peak-note").hidden = !plain;
+  }
+
+  const setAll = (className, text) => { for (const note of document.getElementsByClassName(className)) note.textContent = text; };
+
+  function drawNotes({ problem, hasSpread }) {
+    setAll("band-note", hasSpread ? "Band: one standard deviation of a single run, exact." : "How far single runs scatter is not known for this way of learning.");
+    $("peak-note").hidden = !isPeaked(problem);
+  }
+
+  /** How many digits the curves have: all, but where they would take too long. */
+  function drawDigits({ coarse, isDone }) {
+    for (const which of ["curve", "replay"]) {
+      const words = isDone ? "Parts of this curve have four digits; the numbers in the text have all." : "The curve has four digits as yet.";
+      setAll(`digits-note ${which}`, coarse[which].size ? words : "");
+    }
   }
 
   function answer(computation) {
@@ -117,20 +169,23 @@ const view = (() => {
     const p = $("answer");
     p.textContent = "";
     const add = (text, bold) => p.append(bold ? Object.assign(document.createElement("b"), { textContent: text }) : text);
+    const spread = (letter) => (std && Number.isFinite(std[letter]) ? ` ± ${format(std[letter])}` : "");
+    for (const letter of ["F", "G"]) $(`tile-${letter}`).textContent = `${format(result[letter])}${Number.isFinite(result[letter]) ? spread(letter) : ""}`;
+    $("tile-words").textContent = result.F < 0 ? "is the forgetting (F): the error on an old task falls, nothing is lost" : "is forgotten (F): so much does the error on an old task rise";
     if (!Number.isFinite(result.G) || !Number.isFinite(result.F)) {
       add("The expected errors are infinite here: a step has as many samples as the model has parameters (within 1), and its labels are noisy. Move p, n or the old data, or learn with ridge.");
       return;
     }
     const old = problem.order.slice(0, -1);
     const mean = (f) => old.reduce((sum, i) => sum + f(i), 0) / old.length;
-    const end = result.errors[result.errors.length - 1];
-    add(result.F > 0 ? "Forgotten: " : "Nothing is forgotten on average: ");
-    add(`F = ${format(result.F)}`, true);
-    if (std && Number.isFinite(std.F)) add(` (± ${format(std.F)} in a single run)`);
-    add(`. The error on an old task starts at ${format(mean((i) => problem.start[i]))}, is ${format(mean((i) => result.errors[result.learned[i]][i]))} when it has just been learned, and ${format(mean((i) => end[i]))} at the end. Over all tasks the error is `);
+    const end = result.errors.at(-1);
+    const [before, learned, last] = [mean((i) => problem.start[i]), mean((i) => result.errors[result.learned[i]][i]), mean((i) => end[i])];
+    add(`The error on an old task is ${format(before)} before learning, ${format(learned)} when it has just been learned, and ${format(last)} at the end. `);
+    if (result.F > 0) add(`So F = ${format(result.F)} is forgotten`, true);
+    else add(`So nothing is forgotten on average: F = ${format(result.F)}`, true);
+    add(`${last > before ? ": the model ends up worse on old tasks than if it had learned nothing" : ""}. Over all ${problem.T} tasks, the error at the end is `);
     add(`G = ${format(result.G)}`, true);
-    if (std && Number.isFinite(std.G)) add(` (± ${format(std.G)})`);
-    add(".");
+    add(std && Number.isFinite(std.F) && Number.isFinite(std.G) ? `. A single run differs from these by about ${format(std.F)} in F and ${format(std.G)} in G.` : ".");
     if (problem.memory) {
       const without = problems.totals(problem, { memory: 0 });
       add(` Without old data: F = ${format(without.F)}, G = ${format(without.G)}.`);
@@ -146,12 +201,20 @@ const view = (() => {
     return `Best of all ${orders} orders: ${letter} = ${format(best.value)}. As given: ${format(given)}; a random order: ${format(best.mean)}; the worst: ${format(best.worst)}. Gained: ${format(given - best.value)}.`;
   }
 
-  /** What does not change while curves get finer. */
+  /** What changes while curves get finer. */
+  function drawProgress(computation) {
+    drawCurves(computation);
+    drawReplay(computation);
+    drawDigits(computation);
+  }
+
+  /** What does not. */
   function drawNumbers(computation, state) {
     drawParts(computation);
+    drawNotes(computation);
     answer(computation);
     recipes.show(computation, state);
   }
 
-  return { drawNumbers, drawCurves, drawReplay, orderFound };
+  return { drawNumbers, drawProgress, orderFound };
 })();

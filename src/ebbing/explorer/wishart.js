@@ -251,5 +251,5 @@ const wishart = (() => {
     throw new Unknown("the eigenvalues next to zero would leave too large an error");
   }
 
-  return { traces, spectrum, Unknown };
+  return { traces, spectrum, Unknown, QUICK: Math.max(...QUICK_SIZES) };
 })();

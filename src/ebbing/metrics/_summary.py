@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing.metrics import _paper, _variants
 from ebbing.metrics._matrix import SIGN, Kind, Values, error_matrix, just_learned
+from ebbing.metrics._sentence import forgotten_sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,18 +128,8 @@ class MetricSummary(Tabular):
 
     def _verdict(self, first: Values, last: Values, lost: Values) -> list[str]:
         """Say in a sentence how much was forgotten, and of which task most."""
-        old = lost[:-1]
-        if self.tasks < 2 or np.isnan(old).any():
-            return []
-        mean, worst = float(old.mean()), int(old.argmax())
-        size = format_number(abs(mean), ".4g")
-        between = f"from {format_number(float(first[worst]), '.4g')} to {format_number(float(last[worst]), '.4g')}"
-        if mean > 0:
-            return [f"On average {size} was forgotten; most of {self.names[worst]}, {between}."]
-        gain = f"on average old tasks got better by {size}" if mean else "on average old tasks stayed as they were"
-        if old[worst] <= 0:
-            return [f"Nothing was forgotten; {gain}."]
-        return [f"{gain.capitalize()}; {self.names[worst]} got worse, {between}."]
+        sentence = forgotten_sentence(self.names[:-1], first[:-1], last[:-1], lost[:-1])
+        return [sentence] if sentence else []
 
     def _metric_table(self) -> Table:
         several = any(v is not None and np.ndim(v) > (name == "forgetting_curve") for name, v in self.values.items())

@@ -90,6 +90,17 @@ class Front(Tabular):
     def _names(self, point: FrontPoint) -> tuple[str, ...]:
         return tuple(self.problem.names[i] for i in point.order)
 
+    def _answer(self) -> str:
+        first, last = self.points[0], self.points[-1]
+        if len(self.points) == 1:
+            return f"One order has both the least forgetting and the least error: {join_names(self._names(first))}."
+        forgetting = (format_number(point.forgetting, ".4g") for point in (first, last))
+        error = (format_number(point.generalization, ".4g") for point in (first, last))
+        return (
+            f"{len(self.points)} orders balance forgetting and error: forgetting from {' to '.join(forgetting)}, and "
+            f"generalization error from {' to '.join(error)}."
+        )
+
     def _tables(self) -> Sequence[Table]:
         rows = [
             [

@@ -52,6 +52,13 @@ class ReplayOrder(Tabular):
         """The objective in the order given."""
         return float(self.values[0])
 
+    def _answer(self) -> str:
+        quantity, best = describe_objective(self.objective), format_number(self.value, ".4g")
+        if self.value >= self.given:
+            return f"Keep your order: its {quantity} is {best}, and no order has less."
+        given = format_number(self.given, ".4g")
+        return f"Learn {join_names(self.names)}: the {quantity} is {best}, instead of {given} in the order as given."
+
     def _tables(self) -> Sequence[Table]:
         quantity = describe_objective(self.objective)
         rows = [

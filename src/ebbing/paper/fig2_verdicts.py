@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from ebbing import metrics
 from ebbing._validate import Array
 from ebbing.learn import DigitTasks
 from ebbing.paper._decisions import decide, describe_power, format_seeds
-from ebbing.paper._output import Verdict
+from ebbing.paper._output import Verdict, write_csv
 from ebbing.paper._statistics import PairedDifferences, best_others_minus_best, slopes
 from ebbing.paper.fig2 import SETUPS, Config, Panel, Result
 from ebbing.problem import Problem
@@ -156,6 +157,27 @@ def compare_with_theory(result: Result) -> list[Prediction]:
         correlations = tuple(rank_correlation(row, measured) for row in predicted)
         found.append(Prediction(panel, predicted, measured, correlations))
     return found
+
+
+def save_predictions(result: Result, folder: Path) -> None:
+    """Write fig2_theory.csv: predicted and measured forgetting of every sequence, for each of `RATIOS`.
+
+    Args:
+        result: The measurements.
+        folder: The folder of the file.
+    """
+    rows = []
+    for found in compare_with_theory(result):
+        members = [(setup, sequence) for setup, some in SETUPS[found.panel].items() for sequence in some]
+        for r, predicted, correlation in zip(RATIOS, found.predicted, found.correlations, strict=True):
+            for (setup, sequence), expected, measured in zip(members, predicted, found.measured, strict=True):
+                values = metrics.forgetting(result.matrices[sequence], kind="error")
+                error = float(np.std(values, ddof=1) / len(values) ** 0.5) if len(values) > 1 else None
+                rows.append(
+                    (found.panel, setup, " ".join(sequence), r, expected, measured, error, len(values), correlation)
+                )
+    header = ("panel", "setup", "sequence", "r", "predicted", "measured", "standard_error", "seeds", "rank_correlation")
+    write_csv(folder / "fig2_theory.csv", header, rows)
 
 
 def _predict(sequence: tuple[str, ...], r: float) -> float:

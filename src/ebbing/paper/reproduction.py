@@ -125,6 +125,7 @@ def _fig2(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
         config = fig2.Config(seeds=options.seeds or 2, method=Sgd(epochs=30, batch_size=25))
         result = fig2.run(config, Store(folder / "runs"), progress=progress, resources=options.resources)
     fig2.save(result, folder)
+    fig2_verdicts.save_predictions(result, folder)
     save_fig2(result, folder)
     return fig2_verdicts.verdicts(result)
 

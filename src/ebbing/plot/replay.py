@@ -80,6 +80,7 @@ def plot_replay_plan(plan: ReplayPlan, *, ax: Axes | None = None) -> Axes:
         labels.append(plain_label(plan.problem.names[j]))
         below = below + plan.replayed[:, j]
     ax.set(xlabel="step", ylabel="samples replayed", xlim=(0.4, T + 0.6))
+    ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
     if handles:
         add_legend(ax, handles, labels, title="old task")
     return ax

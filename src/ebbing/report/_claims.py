@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ebbing.report._figures import read_json
+from ebbing.report._panels import read_json
 
-GROUPS = {"paper": "the paper", "erratum": "errata of the paper", "beyond": "beyond the paper"}
+GROUPS = {
+    "linear": "The paper: linear tasks",
+    "networks": "The paper: networks",
+    "erratum": "Errors in the paper, corrected",
+    "beyond": "Beyond the paper",
+}
 """What a claim belongs to, in the order of the table."""
 
+STATUSES = ("holds", "fails", "open")
+
+_WORDS = {"holds": "hold", "fails": "do not hold", "open": "undecided"}
+_ERRATA = {"holds": "corrections hold", "fails": "wrong as printed", "open": "undecided"}
 _BEYOND = ("new", "control", "sensitivity", "accuracy against memory", "replay")
+# Comparisons of Table 1 that the paper does not make: with methods and variants of this project.
+_OURS = re.compile(r"TRGP free|more protected|TRGP\+ theory|^TRGP (is|forgets) .* than TRGP as published")
+_INTERVAL = re.compile(r"between ([-+][\d.]+) and ([-+][\d.]+)")
 _TRAINED = ("fig2", "table1", "sensitivity", "ablations", "frontier", "forecast")
 
 
@@ -26,7 +39,8 @@ class Row:
         procedure: What was run.
         result: What came out, with its uncertainty.
         status: "holds", "fails" or "open".
-        verdict: The verdict in words.
+        verdict: The verdict in a word or two.
+        note: What it leaves open: the effects that an undecided test does not exclude.
         label: "this run" or "recorded, paper scale".
         group: A key of `GROUPS`.
         link: The place of its evidence in the page.
@@ -39,6 +53,7 @@ class Row:
     result: str
     status: str
     verdict: str
+    note: str
     label: str
     group: str
     link: str
@@ -52,7 +67,8 @@ def read_claims(folder: Path, *, recorded: bool = False) -> list[Row]:
     seen: dict[str, int] = {}
     rows = []
     for entry in read_json(file)["verdicts"]:
-        target, holds = entry["target"], entry["holds"]
+        target, status = entry["target"], {True: "holds", False: "fails", None: "open"}[entry["holds"]]
+        group = _group(entry["source"], entry["claim"], target)
         seen[target] = seen.get(target, 0) + 1
         section = f"{target}-recorded" if recorded else target
         from_records = recorded or (is_trained(target) and (folder / "records").is_dir())
@@ -60,13 +76,14 @@ def read_claims(folder: Path, *, recorded: bool = False) -> list[Row]:
             Row(
                 target=target,
                 source=entry["source"],
-                claim=entry["claim"],
+                claim=entry["claim"].replace("forgetting_", "setup "),
                 procedure=entry["procedure"],
                 result=entry["result"],
-                status={True: "holds", False: "fails", None: "open"}[holds],
-                verdict={True: "holds", False: "does not hold", None: entry.get("bounds") or "undecided"}[holds],
+                status=status,
+                verdict=_verdict(status, group, entry.get("bounds", "")),
+                note=entry.get("bounds", "") if status == "open" else "",
                 label="recorded, paper scale" if from_records else "this run",
-                group=_group(entry["source"], entry["claim"]),
+                group=group,
                 link=f"{section}-{seen[target]}" if target == "claims" else section,
             )
         )
@@ -88,9 +105,46 @@ def in_order(rows: Sequence[Row], targets: Sequence[str]) -> list[Row]:
     return sorted(rows, key=place)
 
 
-def _group(source: str, claim: str) -> str:
+@dataclass(frozen=True)
+class Count:
+    """How many claims of a group have which verdict.
+
+    Attributes:
+        group: A key of `GROUPS`.
+        title: Its title.
+        numbers: For each of `STATUSES`, how many, and what to call them.
+    """
+
+    group: str
+    title: str
+    numbers: dict[str, tuple[int, str]]
+
+
+def count_verdicts(rows: Sequence[Row]) -> list[Count]:
+    """Return the counts of every group that has claims."""
+    found = []
+    for group, title in GROUPS.items():
+        mine = [row.status for row in rows if row.group == group]
+        words = _ERRATA if group == "erratum" else _WORDS
+        if mine:
+            found.append(Count(group, title, {status: (mine.count(status), words[status]) for status in STATUSES}))
+    return found
+
+
+def _group(source: str, claim: str, target: str) -> str:
     if "erratum" in source.lower():
         return "erratum"
-    if source.lower().startswith(_BEYOND) or claim.lower().startswith("new:"):
+    if source.lower().startswith(_BEYOND) or claim.lower().startswith("new:") or _OURS.search(claim):
         return "beyond"
-    return "paper"
+    return "networks" if is_trained(target) else "linear"
+
+
+def _verdict(status: str, group: str, bounds: str) -> str:
+    """Return the verdict; of an undecided test, whether its interval lies on one side of zero."""
+    if status != "open":
+        words = {"holds": "correction holds", "fails": "wrong as printed"} if group == "erratum" else {}
+        return words.get(status, {"holds": "holds", "fails": "does not hold"}[status])
+    if not (found := _INTERVAL.search(bounds)):
+        return "undecided"
+    low, high = map(float, found.groups())
+    return "undecided, leans yes" if low > 0 else "undecided, leans no" if high < 0 else "undecided"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from ebbing.report._figures import read_json, read_rows
+from ebbing.report._panels import read_json, read_rows
 
 CERTIFICATES = {
     "two": "Orders of two categories, T = 6 (proof of Prop. order2): (T-1)/(1-r) times the difference of forgetting to "

@@ -2,30 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c8c8c")
-"""Okabe and Ito's colors, which the color-blind can tell apart."""
-
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "triangle-down", "cross", "star")
-
-Figure = dict[str, Any]
-
-
-def read_json(file: Path) -> Any:
-    """Return the content of a JSON file."""
-    return json.loads(file.read_text("utf-8"))
-
-
-def read_rows(file: Path) -> list[dict[str, str]]:
-    """Return the rows of a CSV file by column."""
-    with file.open(newline="", encoding="utf-8") as stream:
-        return list(csv.DictReader(stream))
+from ebbing.report._panels import COLORS, SYMBOLS, Figure, Panels, read_json, read_rows, standard_error
 
 
 def fig1_figure(file: Path) -> Figure:
@@ -37,7 +18,7 @@ def fig1_figure(file: Path) -> Figure:
         "c": "(c) generalization error, identical tasks",
         "d": "(d) generalization error, orthogonal tasks",
     }
-    grid = _Grid(list(titles.values()), columns=2, xlabel="number of parameters p", xtype="log")
+    grid = Panels(list(titles.values()), columns=2, xlabel="number of parameters p", xtype="log")
     sigmas = sorted({curve["sigma"] for curve in content["curves"]}, reverse=True)
     for curve in content["curves"]:
         panel, color = [*titles].index(curve["panel"]), COLORS[sigmas.index(curve["sigma"])]
@@ -72,7 +53,7 @@ def rules_figure(file: Path) -> Figure:
     cells = read_json(file)["cells"]
     ensembles = list(dict.fromkeys(cell["ensemble"] for cell in cells))
     rules = [rule for rule in dict.fromkeys(cell["rule"] for cell in cells) if rule != "random"]  # random: 1
-    grid = _Grid([f"forgetting: {name}" for name in ensembles] + [f"error: {name}" for name in ensembles],
+    grid = Panels([f"forgetting: {name}" for name in ensembles] + [f"error: {name}" for name in ensembles],
                  columns=len(ensembles), xlabel="r = 1 − n/p")  # fmt: skip
     quantities = list(dict.fromkeys(cell["quantity"] for cell in cells))
     for index, rule in enumerate(rules):
@@ -101,7 +82,7 @@ def fig2_figure(file: Path) -> Figure:
         "c": ("(c) one special task", "its place"),
         "d": ("(d) two categories", "order"),
     }
-    grid = _Grid([title for title, _ in panels.values()], columns=2, xlabel="")
+    grid = Panels([title for title, _ in panels.values()], columns=2, xlabel="")
     for panel, (key, (_, label)) in enumerate(panels.items()):
         setups = list(dict.fromkeys(row["setup"] for row in rows if row["panel"] == key))
         for index, setup in enumerate(setups):
@@ -115,9 +96,9 @@ def fig2_figure(file: Path) -> Figure:
                 panel,
                 [_mark(key, x, sequences[x]) for x in values],
                 [sum(v) / len(v) for v in values.values()],
-                [_standard_error(v) for v in values.values()],
+                [standard_error(v) for v in values.values()],
                 COLORS[index],
-                name=setup.replace("_", " "),
+                name=setup.replace("forgetting_", "setup ").replace("forgetting", "the setup of (a)"),
                 symbol=SYMBOLS[index],
                 mode="lines+markers",
                 texts=[f"{sequences[x]}: {len(values[x])} seeds" for x in values],
@@ -143,7 +124,7 @@ def methods_figure(file: Path) -> Figure:
     rows = [row for row in read_rows(file.with_suffix(".csv")) if row["ACC"]]
     protocols = list(dict.fromkeys(row["protocol"] for row in rows))
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    grid = _Grid(protocols, columns=min(3, len(protocols)), xlabel="MB that a task adds")
+    grid = Panels(protocols, columns=min(3, len(protocols)), xlabel="MB that a task adds")
     for index, method in enumerate(methods):
         for panel, protocol in enumerate(protocols):
             mine = [row for row in rows if (row["protocol"], row["method"]) == (protocol, method)]
@@ -155,7 +136,7 @@ def methods_figure(file: Path) -> Figure:
                 panel,
                 [sum(memory) / len(memory) if memory else None],
                 [sum(accuracies) / len(accuracies)],
-                [_standard_error(accuracies)],
+                [standard_error(accuracies)],
                 COLORS[index % len(COLORS)],
                 name=method,
                 symbol=SYMBOLS[(index // len(COLORS) + index) % len(SYMBOLS)],
@@ -174,7 +155,7 @@ def sensitivity_figure(file: Path) -> Figure:
     rows = read_rows(file.with_suffix(".csv"))
     titles = {"a": "(a) two tasks", "b": "(b) four tasks", "d": "(d) two categories"}
     panels = [key for key in titles if any(row["panel"] == key for row in rows)]
-    grid = _Grid([titles[key] for key in panels], columns=len(panels), xlabel="")
+    grid = Panels([titles[key] for key in panels], columns=len(panels), xlabel="")
     for index, variant in enumerate(dict.fromkeys(row["variant"] for row in rows)):
         for panel, key in enumerate(panels):
             values: dict[str, list[float]] = defaultdict(list)
@@ -185,7 +166,7 @@ def sensitivity_figure(file: Path) -> Figure:
                 panel,
                 list(values),
                 [sum(v) / len(v) for v in values.values()],
-                [_standard_error(v) for v in values.values()],
+                [standard_error(v) for v in values.values()],
                 COLORS[index % len(COLORS)],
                 name=variant,
                 symbol=SYMBOLS[index % len(SYMBOLS)],
@@ -197,90 +178,3 @@ def sensitivity_figure(file: Path) -> Figure:
         grid.axis(panel, "x", title={"text": label, "standoff": 4}, type="category")
         grid.axis(panel, "y", title={"text": "forgetting"})
     return grid.figure(height=400)
-
-
-def _standard_error(values: list[float]) -> float | None:
-    if len(values) < 2:
-        return None
-    mean = sum(values) / len(values)
-    return math.sqrt(sum((v - mean) ** 2 for v in values) / (len(values) - 1) / len(values))
-
-
-class _Grid:
-    """Panels in rows and columns that share a legend."""
-
-    def __init__(self, titles: list[str], columns: int, xlabel: str, xtype: str = "-") -> None:
-        self.traces: list[dict[str, Any]] = []
-        self._named: set[str] = set()
-        rows = math.ceil(len(titles) / columns)
-        self.layout: dict[str, Any] = {
-            "annotations": [],
-            "legend": {"orientation": "h", "yref": "container", "y": 0.01, "yanchor": "bottom"},
-            "margin": {"l": 60, "r": 20, "t": 40},
-            "hovermode": "closest",
-        }
-        wide, high = 1 / columns, 1 / rows
-        for panel, title in enumerate(titles):
-            row, column = divmod(panel, columns)
-            left, right = column * wide + 0.03 * (column > 0), (column + 1) * wide - 0.02
-            top, bottom = 1 - row * high - 0.03 * (row > 0), 1 - (row + 1) * high + 0.09 * (row < rows - 1)
-            self.layout[self._key(panel, "x")] = {
-                "domain": [left, right], "anchor": self._ref(panel, "y"), "type": xtype,
-                "title": {"text": xlabel if row == rows - 1 else "", "standoff": 8}, "zeroline": False,
-            }  # fmt: skip
-            if xtype == "log":
-                self.layout[self._key(panel, "x")]["dtick"] = 1
-            self.layout[self._key(panel, "y")] = {
-                "domain": [bottom, top], "anchor": self._ref(panel, "x"), "zeroline": False,
-            }  # fmt: skip
-            self.layout["annotations"].append({
-                "text": title, "x": left, "y": top, "xref": "paper", "yref": "paper", "xanchor": "left",
-                "yanchor": "bottom", "showarrow": False, "font": {"size": 13},
-            })  # fmt: skip
-
-    def line(self, panel: int, x: list[Any], y: list[Any], color: str, *, name: str) -> None:
-        self._add(panel, {"x": x, "y": y, "mode": "lines", "line": {"color": color, "width": 1.6}, "name": name,
-                          "legendgroup": name, "showlegend": False, "hoverinfo": "skip"})  # fmt: skip
-
-    def points(
-        self,
-        panel: int,
-        x: list[Any],
-        y: list[Any],
-        error: list[float | None],
-        color: str,
-        *,
-        name: str,
-        symbol: str,
-        mode: str = "markers",
-        texts: list[str] | None = None,
-    ) -> None:
-        shown = name not in self._named
-        self._named.add(name)
-        safe = name.replace("&", "&amp;").replace("<", "&lt;")
-        self._add(panel, {
-            "x": x, "y": y, "mode": mode, "name": safe, "legendgroup": name, "showlegend": shown,
-            "marker": {"color": color, "symbol": symbol, "size": 8}, "line": {"color": color, "width": 1.4},
-            "error_y": {"type": "data", "array": error, "color": color, "thickness": 1.2, "width": 3},
-            "text": texts or [""] * len(x),
-            "hovertemplate": "%{y:.4g} ± %{error_y.array:.2g}<br>at %{x}<br>%{text}<extra>" + safe + "</extra>",
-        })  # fmt: skip
-
-    def axis(self, panel: int, letter: str = "y", **settings: Any) -> None:
-        self.layout[self._key(panel, letter)] |= settings
-
-    def figure(self, height: int) -> Figure:
-        lines = math.ceil(sum(60 + 8 * len(name) for name in self._named) / 1000)  # of the legend
-        margin = self.layout["margin"] | {"b": 62 + 26 * lines}
-        return {"data": self.traces, "layout": self.layout | {"height": height + 26 * lines, "margin": margin}}
-
-    def _add(self, panel: int, trace: dict[str, Any]) -> None:
-        self.traces.append({"type": "scatter", "xaxis": self._ref(panel, "x"), "yaxis": self._ref(panel, "y")} | trace)
-
-    @staticmethod
-    def _key(panel: int, letter: str) -> str:
-        return f"{letter}axis{panel + 1 if panel else ''}"
-
-    @staticmethod
-    def _ref(panel: int, letter: str) -> str:
-        return f"{letter}{panel + 1 if panel else ''}"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ebbing._files import write_atomic
 from ebbing._versions import software_versions
-from ebbing.report._claims import GROUPS, Row, in_order, is_trained, read_claims
+from ebbing.report._claims import GROUPS, Row, count_verdicts, in_order, is_trained, read_claims
 from ebbing.report._reproduction import reproduction_markdown
 from ebbing.report._sections import DESCRIPTIONS, Section, make_section
 from ebbing.report._template import asset, render
@@ -43,9 +43,10 @@ def report_page(folder: Path, *, recorded: Path | None = None, failures: Mapping
         groups=GROUPS,
         trained={row.target for row in rows if is_trained(row.target)},
         sections=sections,
-        counts={status: sum(row.status == status for row in rows) for status in ("holds", "fails", "open")},
+        counts=count_verdicts(rows),
+        labels=list(dict.fromkeys(row.label for row in rows)),
         failures=failures,
-        figures={section.id: section.figure for section in sections if section.figure},
+        figures={anchor: figure for section in sections for anchor, _, figure in section.figures},
         software=software_versions("numpy"),
         when=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         style=Markup(asset("style.css")),

@@ -6,26 +6,30 @@ import base64
 import os
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from functools import reduce
+from functools import partial, reduce
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from ebbing._files import write_atomic
 from ebbing._tables import Tabular, escape_control
 from ebbing._versions import versions
 from ebbing.report._template import asset, render
 
-WIDE, SQUARE = (6.6, 3.9), (5.2, 4.2)
-"""Sizes of pictures in inches: curves, and heat maps of tasks."""
+WIDE, SQUARE = (4.9, 3.5), (4.4, 3.6)
+"""Sizes of pictures in inches, about those in the page, so that letters are readable: curves, and heat maps."""
 
 CURVES = "A curve is the error on one task, dotted until it is learned (the dot). Where it rises then, it is forgotten."
 DISTANCES = "How far apart the tasks' solutions are: the darker, the farther. Neighbors are learned one after another."
-FORGOTTEN = "An arrow for each task, from the value just learned to the value at the end."
+ACCURACIES = "A curve is the accuracy on one task: where it falls after the dot, the task is forgotten."
+HEAT_MAP = "A row is a moment, a column a task: from the line down, the task has been learned, and may be forgotten."
+FORGOTTEN = "An arrow for each task, from just learned to the end. Orange: forgotten. Blue: later tasks improved it."
 SIMILARITY = "How alike the tasks are to the model: 1 is the same direction, 0 nothing in common, below 0 opposed."
 
 PAGES: dict[str, tuple[str, dict[str, str]]] = {
-    "Expectation": ("What is expected to be forgotten", {"plot": CURVES}),
+    "Expectation": ("What is expected to be forgotten", {"forgotten": FORGOTTEN, "plot": CURVES}),
     "ExpectationGrid": (
         "Expected forgetting over a grid of sizes",
         {"plot": "Expected forgetting against the number with the most values, a line for each of the others."},
@@ -59,7 +63,10 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
         "Which old data to replay when",
         {"plot": "A bar is a step; its pieces are samples of old tasks to mix into it."},
     ),
-    "Forecast": ("What your model will forget", {"plot": CURVES, "plot_similarity": SIMILARITY}),
+    "Forecast": (
+        "What your model will forget",
+        {"forgotten": FORGOTTEN, "plot": CURVES, "plot_similarity": SIMILARITY},
+    ),
     "ForecastPlan": (
         "In which order your model should learn",
         {"plot": "All orders from best to worst, with the advised and the given one."},
@@ -81,7 +88,10 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
     "Measurement": ("What was measured in each order", {"plot": "Measured forgetting, order by order."}),
     "StreamRun": (
         "What training forgot",
-        {"plot": "A curve is the accuracy on one task: where it falls after the dot, the task is forgotten."},
+        {
+            "forgotten": FORGOTTEN,
+            "plot": ACCURACIES,
+        },
     ),
 }
 """For each kind of result, the title of its page, and how to read the pictures that its methods draw."""
@@ -143,7 +153,7 @@ def _part(result: Tabular, place: int) -> dict[str, Any]:
         "answer": escape_control(result._answer()),
         "tables": [Markup(table.to_html()) for table in result._tables()],
         "pictures": [
-            (Markup(picture), reading)
+            (Markup(picture), HEAT_MAP if reading in (CURVES, ACCURACIES) and _is_large(result) else reading)
             for method, reading in readings.items()
             if (picture := _picture(result, method, place))
         ],
@@ -156,15 +166,39 @@ def _picture(result: Tabular, method: str, place: int) -> str:
     """Return what a method draws; nothing without matplotlib, or where there is nothing to draw."""
     *way, last = method.split(".")
     owner = reduce(getattr, way, result)
-    draw = getattr(owner, last, None)
+    draw = partial(_draw_forgotten, result) if method == "forgotten" else getattr(owner, last, None)
     if draw is None or find_spec("matplotlib") is None:
         return ""
     from ebbing.plot._style import inline_picture
 
     try:
-        return inline_picture(draw, f"{place} {method}", WIDE if method == "plot" else SQUARE)
+        return inline_picture(draw, f"{place} {method}", WIDE if method in ("plot", "forgotten") else SQUARE)
     except ValueError:  # such as the forgetting of a single task
         return ""
+
+
+def _is_large(result: Any) -> bool:
+    """Whether a result has too many tasks for curves, so that its matrix is drawn as a heat map."""
+    from ebbing.plot._axes import LINE_COLORS
+
+    names = result.tasks if hasattr(result, "accuracies") else getattr(result, "problem", result).names
+    return len(names) > len(LINE_COLORS)
+
+
+def _draw_forgotten(result: Any, ax: Any) -> Any:
+    """Draw an arrow for each task that an expectation, a forecast or a training run has learned."""
+    from ebbing.plot.metrics import plot_forgotten
+
+    kind = "accuracy" if hasattr(result, "accuracies") else "error"
+    matrix = result.accuracies if kind == "accuracy" else result.errors
+    matrix = np.asarray(matrix() if callable(matrix) else matrix)  # a forecast computes it
+    names = getattr(result, "problem", result).names if kind == "error" else result.tasks
+    first = getattr(result, "first_steps", np.arange(1, len(names) + 1))
+    learned = np.flatnonzero(first > 0)
+    if len(learned) < 2:
+        raise ValueError("one task forgets nothing")
+    just_learned, at_the_end = matrix[first[learned], learned], matrix[-1, learned]
+    return plot_forgotten(just_learned, at_the_end, [names[i] for i in learned], kind=kind, ax=ax)
 
 
 def _data(result: Tabular) -> str:

@@ -6,21 +6,18 @@ import base64
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
+from ebbing.report._comparisons import fig2_theory_figure, forecast_figure
 from ebbing.report._evidence import certificates, repeats
 from ebbing.report._figures import (
     fig1_figure,
     fig2_figure,
     methods_figure,
-    read_json,
     rules_figure,
     sensitivity_figure,
 )
 from ebbing.report._markdown import to_html
-
-Figure = dict[str, Any]
-"""Traces and layout of a figure, as plotly takes them."""
+from ebbing.report._panels import Figure, read_json
 
 LARGEST_DOWNLOAD = 300_000
 """Data files above this size, in bytes, are named in the page instead of being part of it."""
@@ -32,74 +29,85 @@ class Description:
 
     Attributes:
         title: The heading.
-        reading: A sentence on how to read the figure.
-        figure: Makes the interactive figure from the folder; None if the picture is enough.
-        file: The name that the target's files begin with; the target itself if empty.
-        pictures: Further pictures, by file name without suffix.
+        figures: For each interactive figure, a sentence on how to read it, and what makes it from the target's JSON
+            file; None where a run has no data for it.
         evidence: Makes tables of the evidence, as HTML, from the folder.
     """
 
     title: str
-    reading: str
-    figure: Callable[[Path], Figure] | None = None
-    file: str = ""
-    pictures: tuple[str, ...] = ()
+    figures: tuple[tuple[str, Callable[[Path], Figure | None]], ...] = ()
     evidence: Callable[[Path], str] | None = None
 
 
+_MEMORY = "Accuracy against the memory that a task adds: up and left is better"
+
 DESCRIPTIONS: dict[str, Description] = {
-    "claims": Description(
-        "Theorems, lemmas, propositions and corollaries",
-        "",
-        evidence=repeats,
-    ),
+    "claims": Description("Theorems, lemmas, propositions and corollaries", evidence=repeats),
     "fig1": Description(
         "Figure 1: theory and simulation",
-        "Lines are the theorems' expectations, markers the means of simulated runs with their standard errors; the "
-        "peak at p = n separates the two regimes.",
-        fig1_figure,
+        (
+            (
+                "Lines are the theorems' expectations, markers the means of simulated runs with their standard errors: "
+                "they agree if markers lie on lines. The peak at p = n separates the two regimes.",
+                fig1_figure,
+            ),
+        ),
     ),
-    "tables": Description(
-        "Task order: exact polynomials and certificates",
-        "",
-        evidence=certificates,
-    ),
+    "tables": Description("Task order: exact polynomials and certificates", evidence=certificates),
     "rules": Description(
         "Simple rules for the order of tasks",
-        "0 is the proved optimum, 1 a random order: the lower a rule, the better its orders.",
-        rules_figure,
+        (("0 is the proved optimum, 1 a random order: the lower a rule, the better its orders.", rules_figure),),
     ),
     "fig2": Description(
         "Figure 2: networks on MNIST",
-        "Each line is one setup of the paper's appendix: mean over seeds with its standard error.",
-        fig2_figure,
-        pictures=("fig2_theory",),
+        (
+            ("Each line is one setup of the paper's appendix: mean over seeds with its standard error.", fig2_figure),
+            (
+                "The same networks against the linear theory, which knows only the tasks' labels: each point is a "
+                "sequence of tasks. The theory ranks sequences well where points rise from left to right; its levels "
+                "mean nothing for networks. r = 1 − n/p is not known for a network: click the legend for others.",
+                fig2_theory_figure,
+            ),
+        ),
     ),
     "table1": Description(
         "Table 1: methods that protect",
-        "Accuracy against the memory that a task adds: up and left is better (fine-tuning may lie below: zoom out). "
-        "The tables have the paper's numbers beside ours.",
-        methods_figure,
+        (
+            (
+                f"{_MEMORY} (fine-tuning may lie below: zoom out). The tables have the paper's numbers beside ours.",
+                methods_figure,
+            ),
+        ),
     ),
     "sensitivity": Description(
         "Figure 2 under other choices",
-        "Each line changes one choice that the paper does not print: mean over seeds with its standard error.",
-        sensitivity_figure,
+        (
+            (
+                "Each line changes one choice that the paper does not print: mean over seeds with its standard error.",
+                sensitivity_figure,
+            ),
+        ),
     ),
-    "ablations": Description(
-        "Ablations of the methods",
-        "Accuracy against the memory that a task adds, one panel per question: up and left is better.",
-        methods_figure,
-    ),
+    "ablations": Description("Ablations of the methods", ((f"{_MEMORY}. One panel per question.", methods_figure),)),
     "frontier": Description(
         "Accuracy against memory per task",
-        "Up and left is better: a method that has another one above it and to its left is not worth its memory.",
-        methods_figure,
+        (
+            (
+                "Up and left is better: a method with another one above it and to its left is not worth its memory.",
+                methods_figure,
+            ),
+        ),
     ),
     "forecast": Description(
         "Forecasts against training",
-        "Each dot is an order of a task set; the diamond is the one that the forecast advises. Beside the name of a "
-        "set: the rank correlation. Lines span the seeds.",
+        (
+            (
+                "Each point is an order of a task set, the diamond the one that the forecast advises: it should lie "
+                "lowest. Beside the name of a set: the rank correlation. Gray: where the level would be predicted, "
+                "too. Bars reach to the largest of the seeds.",
+                forecast_figure,
+            ),
+        ),
     ),
 }
 
@@ -112,10 +120,8 @@ class Section:
         id: The anchor.
         target: The name of the target.
         title: The heading.
-        reading: How to read the figure.
         label: Whether the numbers come from this run or from records.
-        figure: The interactive figure, or None.
-        pictures: Static figures as data addresses, each with its name.
+        figures: The interactive figures: anchor, how to read it, what plotly draws.
         tables: Tables as HTML.
         downloads: Data files: name and data address.
         provenance: Where the numbers come from, in lines.
@@ -125,10 +131,8 @@ class Section:
     id: str
     target: str
     title: str
-    reading: str
     label: str
-    figure: Figure | None = None
-    pictures: list[tuple[str, str]] = field(default_factory=list)
+    figures: list[tuple[str, str, Figure]] = field(default_factory=list)
     tables: str = ""
     downloads: list[tuple[str, str]] = field(default_factory=list)
     provenance: list[str] = field(default_factory=list)
@@ -137,24 +141,19 @@ class Section:
 
 def make_section(target: str, folder: Path, label: str, *, recorded: bool, error: str = "") -> Section:
     """Return the section of a target from the files in a folder."""
-    about = DESCRIPTIONS.get(target, Description(target, ""))
-    stem = about.file or target
+    about = DESCRIPTIONS.get(target, Description(target))
+    stem = target
     if not (folder / f"{stem}.json").exists() and (folder / f"{stem}_quick.json").exists():
         stem = f"{stem}_quick"
-    figure = None
-    if about.figure and not error:
-        figure = about.figure(folder / f"{stem}.json")
-    names = [*([] if figure else [stem]), *about.pictures]
-    pictures = [(name, _address(file)) for name in names if (file := folder / f"{name}.svg").exists()]
+    anchor = f"{target}-recorded" if recorded else target
+    made = [] if error else [(reading, make(folder / f"{stem}.json")) for reading, make in about.figures]
     markdown = folder / f"{stem}.md"
     return Section(
-        id=f"{target}-recorded" if recorded else target,
+        id=anchor,
         target=target,
         title=about.title,
-        reading=about.reading,
         label=label,
-        figure=figure,
-        pictures=pictures,
+        figures=[(f"{anchor}{k or ''}", reading, figure) for k, (reading, figure) in enumerate(made) if figure],
         tables=_tables(about, folder, markdown, shown=not error),
         downloads=[
             (file.name, _address(file) if file.stat().st_size <= LARGEST_DOWNLOAD else "")
@@ -172,8 +171,7 @@ def _tables(about: Description, folder: Path, markdown: Path, *, shown: bool) ->
 
 
 def _address(file: Path) -> str:
-    kind = {".svg": "image/svg+xml", ".csv": "text/csv"}[file.suffix]
-    return f"data:{kind};base64,{base64.b64encode(file.read_bytes()).decode()}"
+    return f"data:text/csv;base64,{base64.b64encode(file.read_bytes()).decode()}"
 
 
 def _provenance(file: Path) -> list[str]:

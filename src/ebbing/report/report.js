@@ -20,9 +20,19 @@
     for (const head of document.querySelectorAll("#claim-rows tr.group")) {
       head.hidden = !rows.some((row) => !row.hidden && row.dataset.group === head.dataset.group);
     }
-    $("shown").textContent = `${shown} of ${rows.length}`;
+    $("shown").textContent = `${shown} of ${rows.length} claims`;
   }
   for (const id of ["group", "status", "label", "words"]) $(id).addEventListener("input", filter);
+  $("filter").addEventListener("reset", () => requestAnimationFrame(filter));
+  for (const button of document.querySelectorAll(".counts button")) {
+    button.addEventListener("click", () => {
+      $("filter").reset();
+      $("group").value = button.dataset.group;
+      $("status").value = button.dataset.status;
+      filter();
+      $("claims-table").scrollIntoView();
+    });
+  }
   filter();
 
   const figures = JSON.parse($("figures").textContent);

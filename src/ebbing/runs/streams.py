@@ -103,6 +103,11 @@ class StreamRun(Tabular):
 
         return plot_error_matrix(100 * self.accuracies, self.tasks, label="accuracy (%)", ax=ax)
 
+    def _answer(self) -> str:
+        if not self.finished or len(self.tasks) < 2:
+            return ""
+        return metrics.summary(self.accuracies, kind="accuracy", names=self.tasks)._answer()
+
     def _tables(self) -> Sequence[Table]:
         names = ["initial network", *(f"after {task}" for task in self.tasks)]
         matrix = [[name, *(f"{100 * a:.2f}" for a in row)] for name, row in zip(names, self.accuracies, strict=True)]

@@ -83,6 +83,9 @@ class Simulation(Tabular):
         """
         return _plot(self, ax, quantity)
 
+    def _answer(self) -> str:
+        return _sentence(self)
+
     def _tables(self) -> Sequence[Table]:
         return _comparison(self)
 
@@ -131,11 +134,26 @@ class SimulatedMetrics(Tabular):
         """
         return _plot(self, ax, quantity)
 
+    def _answer(self) -> str:
+        return _sentence(self)
+
     def _tables(self) -> Sequence[Table]:
         return _comparison(self)
 
     def __repr__(self) -> str:
         return f"SimulatedMetrics(T={self.problem.T}, runs={len(self.generalization)})"
+
+
+def _sentence(result: Simulation | SimulatedMetrics) -> str:
+    """Return what the runs forget on average, and what theory expects."""
+    runs = len(result.generalization)
+    if runs < 2 or not _steps.can_forget(result.problem, result.curriculum):
+        return ""
+    found = MeanEstimate.of(result.forgetting)
+    theory = expectation_if_finite(result.problem, result.curriculum, learner=result.learner)
+    expected = "" if theory is None else f" Theory expects {format_number(theory.forgetting, '.4g')}."
+    mean, error = format_number(found.mean, ".4g"), format_number(found.standard_error, ".2g")
+    return f"On average over {runs:,} runs, {mean} ± {error} is forgotten.{expected}"
 
 
 def _comparison(result: Simulation | SimulatedMetrics) -> Sequence[Table]:

@@ -20,6 +20,7 @@ from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_fram
 from ebbing._validate import Array
 from ebbing.curriculum import Curriculum, check_curriculum
 from ebbing.learners import Averaged, LinearLearner, MinimumNorm, Ridge, check_learner
+from ebbing.metrics._sentence import forgotten_sentence
 from ebbing.problem import Problem, check_problem
 from ebbing.theory._description import describe, describe_curriculum, describe_model, learning_notes
 from ebbing.theory._rates import (
@@ -186,6 +187,18 @@ class Expectation(Tabular):
 
         first = None if self._curriculum is None else self.first_steps
         return plot_error_matrix(self.errors, self.problem.names, first_steps=first, label="expected error", ax=ax)
+
+    def _answer(self) -> str:
+        first = self.first_steps
+        old = np.flatnonzero((first > 0) & (first < len(self.errors) - 1))
+        sentence = forgotten_sentence(
+            [self.problem.names[i] for i in old],
+            self.errors[first[old], old],
+            self.errors[-1, old],
+            self.forgetting_matrix[-1, old],
+            "expected",
+        )
+        return sentence and f"{sentence} Over all tasks, the error at the end is {self.generalization:.4g}."
 
     def _tables(self) -> Sequence[Table]:
         S, T, sequential = len(self.errors) - 1, self.problem.T, self._curriculum is None

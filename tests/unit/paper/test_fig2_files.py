@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from made_up_fig2 import made_up
 
-from ebbing.paper import fig2
+from ebbing.paper import fig2, fig2_verdicts
 
 SETUPS: dict[Any, dict[str, list[tuple[str, ...]]]] = {**fig2.SETUPS}
 
@@ -35,3 +35,21 @@ def test_save_writes_every_number(tmp_path):
         assert list(read) == list(getattr(result, name))
         for key, value in getattr(result, name).items():
             np.testing.assert_array_equal(read[key], value)
+
+
+def test_predictions_are_written_with_every_sequence(tmp_path):
+    result = made_up()
+    fig2_verdicts.save_predictions(result, tmp_path)
+    with (tmp_path / "fig2_theory.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    comparisons = {found.panel: found for found in fig2_verdicts.compare_with_theory(result)}
+    assert len(rows) == 54 * len(fig2_verdicts.RATIOS)
+    for panel, found in comparisons.items():
+        for k, r in enumerate(fig2_verdicts.RATIOS):
+            mine = [row for row in rows if row["panel"] == panel and float(row["r"]) == r]
+            assert [float(row["predicted"]) for row in mine] == found.predicted[k].tolist()
+            assert [float(row["measured"]) for row in mine] == found.measured.tolist()
+            assert {float(row["rank_correlation"]) for row in mine} == {found.correlations[k]}
+    row = next(row for row in rows if (row["panel"], row["setup"]) == ("b", "forgetting_1"))
+    values = result.forgetting("b", "forgetting_1")[:, 0]
+    assert float(row["standard_error"]) == np.std(values, ddof=1) / len(values) ** 0.5
