@@ -19,7 +19,7 @@ import plain_wishart
 from ebbing import GradientFlow, GradientSteps, Ridge
 from ebbing.theory._rare_eigenvalues import rare_traces
 from ebbing.theory._step_rates import functions_of, tail_of
-from ebbing.theory._wishart import EXACT, expected_traces
+from ebbing.theory._wishart import EXACT, expected_traces, spectrum
 
 CASES = 200
 
@@ -66,13 +66,19 @@ def case(rng: np.random.Generator) -> tuple[str, float]:
 
 def error_of_logarithms(learner: GradientSteps, N: int, p: int) -> float:
     """Return the largest relative error of traces that no float can hold, from their logarithms."""
-    found, exponent = rare_traces(learner.rate, learner.steps, min(N, p), float(abs(N - p)))
+    k, alpha = min(N, p), float(abs(N - p))
+    found, exponent = rare_traces(learner.rate, learner.steps, k, alpha)
+    x, weights = spectrum(k, alpha)
+    with np.errstate(over="ignore", invalid="ignore"):
+        others = functions_of(learner)(x) @ weights  # what is not finite here is nothing next to the rare eigenvalues
     exact = plain_wishart.gradient_steps_in_digits(learner.rate, learner.steps, N, p)
     with localcontext() as context:
         context.prec, context.Emax = 60, MAX_EMAX
         scale = Decimal(exponent).exp()
-        large = [(a, b) for a, b in zip(found[[0, 2, 3, 4, 5]].tolist(), exact, strict=True) if abs(a) > 1e-290]
-        return max(abs(float(Decimal(a) * scale / b) - 1) for a, b in large)
+        totals = [
+            Decimal(a) * scale + Decimal(b if np.isfinite(b) else 0.0) for a, b in zip(found, others, strict=True)
+        ]
+        return max(abs(float(totals[i] / b) - 1) for i, b in zip((0, 2, 3, 4, 5), exact, strict=True))
 
 
 def main() -> None:

@@ -36,7 +36,7 @@ _SIZES = (
     (400, 480, 600, 760, 1000, 1400, 2000, 3200),
 )
 _LARGEST = 6000
-TOO_LARGE = "eigenvalues that hardly ever occur make the expectation larger than any number here, 1e308"
+TOO_LARGE = "eigenvalues that hardly ever occur make the expectation too large to compute, above 1e280"
 
 Functions = Callable[[Array], Array]
 """Several functions of eigenvalues (M,) at once, (functions, M)."""
