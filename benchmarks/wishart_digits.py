@@ -67,17 +67,16 @@ def case(rng: np.random.Generator) -> tuple[str, float]:
 def error_of_logarithms(learner: GradientSteps, N: int, p: int) -> float:
     """Return the largest relative error of traces that no float can hold, from their logarithms."""
     k, alpha = min(N, p), float(abs(N - p))
-    found, exponent = rare_traces(learner.rate, learner.steps, k, alpha)
+    found, exponents = rare_traces(learner.rate, learner.steps, k, alpha)
     x, weights = spectrum(k, alpha)
     with np.errstate(over="ignore", invalid="ignore"):
         others = functions_of(learner)(x) @ weights  # what is not finite here is nothing next to the rare eigenvalues
     exact = plain_wishart.gradient_steps_in_digits(learner.rate, learner.steps, N, p)
     with localcontext() as context:
         context.prec, context.Emax = 60, MAX_EMAX
-        scale = Decimal(exponent).exp()
-        totals = [
-            Decimal(a) * scale + Decimal(b if np.isfinite(b) else 0.0) for a, b in zip(found, others, strict=True)
-        ]
+        scales = [Decimal(exponent).exp() for exponent in exponents.tolist()]
+        finite = np.where(np.isfinite(others), others, 0.0).tolist()
+        totals = [Decimal(a) * scale + Decimal(b) for a, scale, b in zip(found.tolist(), scales, finite, strict=True)]
         return max(abs(float(totals[i] / b) - 1) for i, b in zip((0, 2, 3, 4, 5), exact, strict=True))
 
 

@@ -30,7 +30,7 @@ _WIDTH = 0.5  # of a panel of 16 nodes: what is integrated varies on a scale of 
 _NOTHING = -1000.0  # a logarithm; that of the smallest number is -745
 
 
-def rare_traces(rate: float, steps: int, k: int, alpha: float, scale: float = 1.0) -> tuple[Array, float]:
+def rare_traces(rate: float, steps: int, k: int, alpha: float, scale: float = 1.0) -> tuple[Array, Array]:
     """Return what rare eigenvalues add to E tr of f, 1 - f, f (1 - f), f^2, f^2/s and f f', f = 1 - (1 - rate s)^steps.
 
     Args:
@@ -41,26 +41,29 @@ def rare_traces(rate: float, steps: int, k: int, alpha: float, scale: float = 1.
         scale: s is that many times an eigenvalue x of X'X.
 
     Returns:
-        Six numbers and an exponent, never negative: exp(exponent) times the numbers is added, which may be larger than
-        the largest number.
+        Six numbers and an exponent for each, never negative: exp(exponents) times the numbers is added, which may be
+        larger than the largest number.
     """
     eta, zero, edge = rate * scale, np.sqrt(alpha), np.sqrt(k + alpha) + np.sqrt(k)
     start = edge + MARGIN
     low = max(start, _maximum(eta, steps, k, alpha, 0.0))
     high = max(start, _maximum(eta, 2 * steps, k, alpha, edge**2))
     x, density = _log_density(k, alpha, np.linspace(low, high, int(high - low) + 2) - zero)
-    largest = float(np.max(density + 2 * steps * np.maximum(np.log(np.abs(1 - eta * x)), 0)))
-    if largest < _NOTHING:
-        return np.zeros(6), 0.0
-    exponent = max(largest, 0.0)
+    growth = steps * np.maximum(np.log(np.abs(1 - eta * x)), 0)
+    largest = [float(np.max(density + j * growth)) for j in (1, 2)]
+    if max(largest) < _NOTHING:
+        return np.zeros(6), np.zeros(6)
+    exponents = np.maximum(np.array(largest)[[0, 0, 1, 1, 1, 1]], 0.0)
     first = max(start, low - MARGIN)
     offset, weights = panels(np.linspace(first, high + MARGIN, int((high + MARGIN - first) / _WIDTH) + 2) - zero)
     x, density = _log_density(k, alpha, offset)
-    left, density = 1 - eta * x, density + np.log(weights) - exponent
+    left, log = 1 - eta * x, density + np.log(weights) - exponents[:, None]  # (6, points)
     power, sign = steps * np.log(np.abs(left)), np.where(left < 0, (-1.0) ** (steps % 2), 1.0)
-    none, once, twice = np.exp(density), sign * np.exp(density + power), np.exp(density + 2 * power)
-    square, slope = none - 2 * once + twice, rate * steps * (once - twice) / left
-    return np.array([none - once, once, once - twice, square, square / (scale * x), slope]).sum(axis=1), exponent
+    none, once = np.exp(log), sign * np.exp(log + power)
+    twice = np.exp(log[2:] + 2 * power)  # not in the first two
+    square = none[2:] - 2 * once[2:] + twice
+    parts = [none[0] - once[0], once[1], once[2] - twice[0], square[1], square[2] / (scale * x)]
+    return np.array([*parts, rate * steps * (once[5] - twice[3]) / left]).sum(axis=1), exponents
 
 
 def _maximum(rate: float, power: int, k: int, alpha: float, zeros: float) -> float:

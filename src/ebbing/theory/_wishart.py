@@ -40,7 +40,7 @@ TOO_LARGE = "eigenvalues that hardly ever occur make the expectation too large t
 
 Functions = Callable[[Array], Array]
 """Several functions of eigenvalues (M,) at once, (functions, M)."""
-Tail = Callable[[int, float, float], tuple[Array, float]]
+Tail = Callable[[int, float, float], tuple[Array, Array]]
 """What eigenvalues beyond the quadrature add, given k, alpha and the scale of eigenvalues: as `rare_traces`."""
 
 
@@ -83,9 +83,9 @@ def _trace(phi: Functions, tail: Tail | None, k: int, alpha: float, scale: float
         found = phi(scale * x) @ weights
     if tail is None:
         return found
-    rare, exponent = tail(k, alpha, scale)
+    rare, exponents = tail(k, alpha, scale)
     with np.errstate(over="ignore", invalid="ignore"):
-        found = found + rare * np.exp(exponent / 2) * np.exp(exponent / 2)
+        found = found + rare * np.exp(exponents / 2) * np.exp(exponents / 2)
     if not np.isfinite(found).all():
         raise OverflowError(TOO_LARGE)
     return found
