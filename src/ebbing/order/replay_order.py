@@ -15,6 +15,7 @@ from ebbing.order._best_order import Progress, check_progress
 from ebbing.order._clock import Clock, heed_interrupts, heeding, interrupt_requested
 from ebbing.order._known_orders import KnownOrders
 from ebbing.order._replay_orders import ReplayOrders
+from ebbing.order._search_space import nearest_equivalent
 from ebbing.order._tables import describe_objective, join_names
 from ebbing.order.objective import Criterion, Objective
 from ebbing.order.replay import check_replay_tasks
@@ -151,8 +152,9 @@ def best_order_with_replay(
             order, _ = replayed.search(np.concatenate([starts, starts[:, ::-1]]), seed, clock, report)
             method = "local search"
         interrupted = method == "local search" and interrupt_requested()
+    order = np.array(nearest_equivalent(problem, order))
     value = float(replayed.values(order[None])[0])
-    if given <= value:
+    if given <= value * (1 + 1e-13):  # of equal orders, the one given
         order, value = np.arange(T), given
     if not np.isfinite(value):
         raise InfiniteExpectationError(

@@ -112,6 +112,14 @@ def test_time_limit_and_interrupt_end_the_search():
     assert not Clock(60).late
 
 
+def test_equal_tasks_stay_in_the_order_given():
+    problem = Problem.categories("AAABBBCCCC", n=20, p=400, sigma=0.3)
+    for objective in ("generalization", "forgetting"):
+        names = best_order_with_replay(problem, 2, objective, seconds=0.5).names
+        for kind in "ABC":
+            assert [name for name in names if name[0] == kind] == sorted(name for name in names if name[0] == kind)
+
+
 def test_moves_swap_and_carry():
     order = np.arange(5)
     assert _moved(order, True, 1, 3).tolist() == [0, 3, 2, 1, 4]
