@@ -58,6 +58,14 @@ def test_order_with_replay(answer):
     assert f"{found.value:.6g}" in answer("order", *TASKS, "--replay", "10")
 
 
+def test_order_of_many_tasks_with_replay(answer):
+    many = ("--tasks", "categories:AAABBBCCCDDD", "-n", "20", "-p", "900", "--sigma", "0.3")
+    content = parse(answer("order", *many, "--replay", "2", "--seconds", "0.5", "--json"))
+    assert content["value"] <= content["given"]
+    assert (content["proved"], content["lower_bound"], content["worst"]) == (False, None, None)
+    assert "Not proved: found by local search" in answer("order", *many, "--replay", "2", "--seconds", "0.5")
+
+
 def test_curriculum_in_a_file(answer, run, tmp_path):
     file = tmp_path / "plan.toml"
     head = 'p = 200\nn = 50\nsigma = 0.3\ncategories = "AB"\n'

@@ -178,6 +178,7 @@ def assert_equal_to_python(cases, found):
             assert np.all(difference <= 1e-12 * (np.abs(expected) + np.abs(expected).max())), (key, case)
 
 
+@pytest.mark.filterwarnings("ignore:.*which are rare")
 def test_thousand_random_problems_equal_python(tab):
     rng = np.random.default_rng(20)
     cases = [random_case(rng) for _ in range(1000)]

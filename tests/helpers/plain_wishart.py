@@ -99,6 +99,11 @@ def _exponential(u, N, p):
 
 def gradient_steps(rate, steps, N, p):
     """The same traces by the powers of 1 - rate J themselves."""
+    return [float(x) for x in gradient_steps_in_digits(rate, steps, N, p)]
+
+
+def gradient_steps_in_digits(rate, steps, N, p):
+    """The same as Decimal numbers, of which there is no largest one."""
     with localcontext() as context:
         context.prec = DIGITS
         k, alpha, eta = min(N, p), abs(N - p), Decimal(rate)
@@ -144,4 +149,4 @@ def gradient_steps(rate, steps, N, p):
             n += 2
             for i, column in enumerate(last):
                 totals[i] += weight * column.get(n, 0)
-        return [float(x) for x in totals]
+        return totals

@@ -36,6 +36,8 @@ ORDER = (
     "theory._covariance",
     "theory._description",
     "theory._terms",
+    "theory._laguerre",
+    "theory._rare_eigenvalues",
     "theory._wishart",
     "theory._step_rates",
     "theory._mixture_moments",

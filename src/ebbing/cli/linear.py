@@ -110,7 +110,7 @@ def order(
     replay: Annotated[
         int | None,
         typer.Option(
-            parser=parse_whole, metavar="NUMBER", help="Replay so many samples of each old task; all orders are tried."
+            parser=parse_whole, metavar="NUMBER", help="Replay so many samples of each old task at every step."
         ),
     ] = None,
     learner: LearnerName = None,
@@ -129,29 +129,31 @@ def order(
         from ebbing._validate import check_seconds
         from ebbing.cli._console import end_at_once, print_result
         from ebbing.io.schema import front_json, order_json, replay_order_json, to_json
-        from ebbing.order import Stakes, best_order_with_replay, heed_interrupts
+        from ebbing.order import ReplayOrder, Stakes, best_order_with_replay, heed_interrupts
         from ebbing.order._compilation import compiling
         from ebbing.plot.order import save
 
         minimized, seconds = parse_objective(objective), check_seconds(seconds)
         check_html(html)
-        all_orders = replay is not None or learner is not None
-        if all_orders and (plot is not None or front):
-            raise ValueError("--replay and --learner try all orders of a few tasks: leave out --plot and --front")
+        other_steps = replay is not None or learner is not None
+        if other_steps and (plot is not None or front):
+            raise ValueError(
+                "--replay and --learner find an order without a picture or a front: leave out --plot and --front"
+            )
         check_picture(plot)
         if front and (plot is not None or objective != "forgetting"):
             raise ValueError(
                 "--front shows all balances of forgetting and generalization: leave out --plot and --objective"
             )
         problem = given.load()
-        if all_orders:
-            best = best_order_with_replay(problem, replay or 0, minimized, learner=parse_learner(learner))
-            write_html(html, best)
-            print(to_json("replay-order", replay_order_json(best)) if as_json else best.summary())
-            return
+        how = parse_learner(learner)
     with heed_interrupts():  # the first Ctrl-C ends the search, and what it found is shown
         with status_line("searching") as report:
-            if front:
+            if other_steps:
+                found = best_order_with_replay(
+                    problem, replay or 0, minimized, learner=how, seconds=seconds, seed=seed, progress=report
+                )
+            elif front:
                 found = ebbing.front(problem, seconds=seconds, seed=seed, progress=report)
             else:
                 found = ebbing.stakes(problem, minimized, seconds=seconds, seed=seed, progress=report)
@@ -162,6 +164,8 @@ def order(
             print_result(found)
         elif isinstance(found, Stakes):
             print(to_json("order", order_json(found, objective)))
+        elif isinstance(found, ReplayOrder):
+            print(to_json("replay-order", replay_order_json(found)))
         else:
             print(to_json("front", front_json(found)))
         if compiling():  # after Ctrl-C: nobody waits for that

@@ -68,7 +68,9 @@ const learners = (() => {
       const edge = (Math.sqrt(N) + Math.sqrt(p)) ** 2;
       if (learner.rate * edge > 2) throw new wishart.Unknown(`with N = ${N} samples in a step and p = ${p} gradient steps diverge above a rate of ${(2 / edge).toPrecision(3)}`);
     }
-    const [f, left, unfinished, square, noise, slope] = wishart.traces(FILTERS[learner.name](learner), N, p, learner.quick);
+    const filter = FILTERS[learner.name](learner);
+    if (learner.name === "gradient-steps") filter.growth = learner; // along rare eigenvalues it grows without bound
+    const [f, left, unfinished, square, noise, slope] = wishart.traces(filter, N, p, learner.quick);
     const conflict = N > 1 ? (N * (N - 2 / p) * noise + (4 * N * slope + (N - 2) * square) / p) / ((N - 1) * (N + 2)) : 0;
     return { retained: (p - Math.min(N, p) + left) / p, replaced: f / p, unfinished: unfinished / p, conflict, noise };
   }

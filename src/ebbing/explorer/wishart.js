@@ -7,7 +7,7 @@ const wishart = (() => {
   const EXACT = 600; // eigenvalues up to which the exact density is used at once
   const LARGEST = 6000;
   const TOLERANCE = 3e-11;
-  const MARGINS = [10, 20, 40];
+  const MARGIN = 10; // roots of eigenvalues further than this from the others are rare
   const SIZES = [
     [50, 60, 72, 90, 116, 160, 240, 400],
     [150, 180, 216, 270, 350, 480, 720, 1200],
@@ -103,10 +103,10 @@ const wishart = (() => {
   }
 
   /** sqrt(x), x - alpha and weights for integrals over sqrt(x), fine enough for k eigenvalues. */
-  function rootsOfEigenvalues(k, alpha, margin) {
+  function rootsOfEigenvalues(k, alpha) {
     const n = k + alpha;
-    const low = Math.sqrt(n) - Math.sqrt(k) - margin;
-    const high = Math.sqrt(n) + Math.sqrt(k) + margin;
+    const low = Math.sqrt(n) - Math.sqrt(k) - MARGIN;
+    const high = Math.sqrt(n) + Math.sqrt(k) + MARGIN;
     const count = Math.max(8, Math.ceil(((high - Math.max(low, 0)) * (Math.sqrt(k) + 2)) / 4));
     const linear = (a, b) => Array.from({ length: count + 1 }, (_, i) => (i === count ? b : a + (i * (b - a)) / count));
     if (low > 1) {
@@ -120,22 +120,23 @@ const wishart = (() => {
     return { root: x, excess: x.map((o) => o * o - alpha), weights };
   }
 
+  /** log psi_0 at x = root^2, excess = x - alpha. */
+  function logPsi0(excess, root, alpha) {
+    if (alpha >= 50) return (-alpha * minusLog1p(excess / alpha) - Math.log(2 * Math.PI * alpha) / 2 - stirling(alpha)) / 2;
+    const log = (alpha * Math.log(root * root) - root * root - logFactorial(alpha)) / 2;
+    return Number.isNaN(log) ? -root * root / 2 - logFactorial(alpha) / 2 : log; // 0 log 0
+  }
+
   const spectra = new Map();
 
   /** Points and weights such that E tr phi = sum of weights phi(points), for k eigenvalues; alpha = |N - p|. */
-  function spectrum(k, alpha, margin) {
-    const key = `${k} ${alpha} ${margin}`;
+  function spectrum(k, alpha) {
+    const key = `${k} ${alpha}`;
     if (spectra.has(key)) return spectra.get(key);
     if (spectra.size >= 400) spectra.clear();
-    const { root, excess, weights } = rootsOfEigenvalues(k, alpha, margin);
+    const { root, excess, weights } = rootsOfEigenvalues(k, alpha);
     const size = root.length;
-    const logs = new Float64Array(size); // log psi_0
-    for (let i = 0; i < size; i++) {
-      logs[i] = alpha < 50
-        ? (alpha * Math.log(root[i] * root[i]) - root[i] * root[i] - logFactorial(alpha)) / 2
-        : (-alpha * minusLog1p(excess[i] / alpha) - Math.log(2 * Math.PI * alpha) / 2 - stirling(alpha)) / 2;
-      if (Number.isNaN(logs[i])) logs[i] = -root[i] * root[i] / 2 - logFactorial(alpha) / 2; // 0 log 0
-    }
+    const logs = root.map((r, i) => logPsi0(excess[i], r, alpha));
     const first = cumulative(logs.map((x) => 2 * Math.exp(x)), weights);
     const b = Float64Array.from({ length: k + 1 }, (_, m) => Math.sqrt(m * (m + alpha)));
     const inverse = b.map((value) => 1 / value);
@@ -180,28 +181,99 @@ const wishart = (() => {
     return result;
   }
 
-  /** Sums of several functions over points; `last`: what the points of the last panel give, in absolute value. */
+  /** Sums of several functions over points. */
   function sums(phi, x, weights, scale) {
     const values = new Float64Array(6);
     const total = new Float64Array(6);
-    const last = new Float64Array(6);
     for (let i = 0; i < x.length; i++) {
       phi(scale * x[i], values);
-      for (let f = 0; f < 6; f++) {
-        total[f] += weights[i] * values[f];
-        if (i >= x.length - ORDER) last[f] += Math.abs(weights[i] * values[f]);
-      }
+      for (let f = 0; f < 6; f++) total[f] += weights[i] * values[f];
     }
-    return { total, last };
+    return total;
   }
 
   function trace(phi, k, alpha, scale = 1) {
-    for (const margin of MARGINS) {
-      const { x, weights } = spectrum(k, alpha, margin);
-      const { total, last } = sums(phi, x, weights, scale);
-      if (total.every((value, f) => Number.isFinite(value) && last[f] <= 1e-13 * Math.abs(value))) return total;
+    const { x, weights } = spectrum(k, alpha);
+    const total = sums(phi, x, weights, scale);
+    if (!phi.growth) return total;
+    const found = rareTraces(phi.growth, k, alpha, scale).map((rare, f) => rare + total[f]);
+    if (!found.every(Number.isFinite)) throw new Unknown("eigenvalues that hardly ever occur make the expectation too large to compute");
+    return found;
+  }
+
+  /** log I_m, m even. */
+  function logIntegral(m, alpha) {
+    const z = alpha / 2;
+    let log = Math.log(4 * Math.PI) / 2 + (z < 25
+      ? logFactorial(z + 0.5) - Math.log(z + 0.5) - logFactorial(z)
+      : z * Math.log1p(-0.5 / z) + 0.5 - Math.log(z) / 2 + stirling(z - 0.5) - stirling(z));
+    for (let i = 1; i < m; i += 2) log += Math.log(((i / (i + 1)) * (i + alpha)) / (i + 1 + alpha));
+    return log / 2;
+  }
+
+  /** The logarithm of the density of roots sqrt(alpha) + offset of eigenvalues, beyond all others. */
+  function logTail(k, alpha, offset) {
+    const excess = offset * (2 * Math.sqrt(alpha) + offset);
+    let log = logPsi0(excess, Math.sqrt(alpha) + offset, alpha);
+    let before = 0;
+    let now = 1;
+    for (let m = 0; m < k - 1; m++) {
+      const next = ((excess - (2 * m + 1)) * now - Math.sqrt(m * (m + alpha)) * before) / Math.sqrt((m + 1) * (m + 1 + alpha));
+      before = now;
+      now = next;
+      if (now > 1e100) {
+        before *= 1e-100;
+        now *= 1e-100;
+        log += Math.log(1e100);
+      }
     }
-    throw new Unknown("the expectation is dominated by eigenvalues that hardly ever occur");
+    const c = k % 2 ? -logIntegral(k - 1, alpha) : Math.log((k - 1) * (k - 1 + alpha)) / 2 + logIntegral(k - 2, alpha) - Math.log(4);
+    return Math.log(now) + log + c + Math.log(2);
+  }
+
+  /** What rare eigenvalues add for gradient steps, which diverge along them: ebbing.theory._rare_eigenvalues. */
+  function rareTraces({ rate, steps }, k, alpha, scale) {
+    const eta = rate * scale;
+    const zero = Math.sqrt(alpha);
+    const edge = Math.sqrt(k + alpha) + Math.sqrt(k);
+    const start = edge + MARGIN;
+    const maximum = (power, zeros) => {
+      let low = Math.max(1 / eta, zeros);
+      let high = low + 2 * power + 2 * (k - 1) + alpha;
+      for (let round = 0; round < 60; round++) {
+        const x = (low + high) / 2;
+        if ((2 * power) / (x - 1 / eta) + (2 * (k - 1)) / (x - zeros) + alpha / x > 1) low = x;
+        else high = x;
+      }
+      return Math.sqrt(high);
+    };
+    const low = Math.max(start, maximum(steps, 0));
+    const high = Math.max(start, maximum(2 * steps, edge ** 2));
+    const found = new Float64Array(6);
+    let largest = -Infinity;
+    for (let root = low; root < high + 1; root++) {
+      const growth = 2 * steps * Math.log(Math.max(Math.abs(1 - eta * root * root), 1));
+      largest = Math.max(largest, logTail(k, alpha, root - zero) + growth);
+    }
+    if (largest < -1000) return found;
+    if (largest > 750) return found.fill(Infinity);
+    const first = Math.max(start, low - MARGIN);
+    const count = Math.floor((high + MARGIN - first) / 0.5) + 1;
+    const { x: offsets, weights } = panels(Array.from({ length: count + 1 }, (_, i) => first - zero + (i * (high + MARGIN - first)) / count));
+    for (let i = 0; i < offsets.length; i++) {
+      const x = alpha + offsets[i] * (2 * zero + offsets[i]);
+      const left = 1 - eta * x;
+      const log = logTail(k, alpha, offsets[i]) + Math.log(weights[i]);
+      const power = steps * Math.log(Math.abs(left));
+      const none = Math.exp(log);
+      const once = (left < 0 && steps % 2 ? -1 : 1) * Math.exp(log + power);
+      const twice = Math.exp(log + 2 * power);
+      const square = none - 2 * once + twice;
+      [none - once, once, once - twice, square, square / (scale * x), (rate * steps * (once - twice)) / left].forEach((value, f) => {
+        found[f] += value;
+      });
+    }
+    return found;
   }
 
   /** k times the integral of phi over the Marchenko-Pastur law of k eigenvalues. */
@@ -211,7 +283,7 @@ const wishart = (() => {
     const lower = (alpha / (Math.sqrt(n) + Math.sqrt(k))) ** 2;
     const width = 2 * Math.sqrt(n * k);
     const x = angle.map((a) => lower + 2 * width * Math.sin(a / 2) ** 2);
-    return sums(phi, x, weights.map((w, i) => (w * (width * Math.sin(angle[i])) ** 2) / (2 * Math.PI * x[i])), 1).total;
+    return sums(phi, x, weights.map((w, i) => (w * (width * Math.sin(angle[i])) ** 2) / (2 * Math.PI * x[i])), 1);
   }
 
   const lagrange = (nodes, at) =>

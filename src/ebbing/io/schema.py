@@ -243,13 +243,13 @@ def replay_order_json(found: ReplayOrder) -> dict[str, Any]:
     """Return the content of `ebbing order --replay --json`.
 
     Args:
-        found: The best of all orders.
+        found: The order.
 
     Returns:
         The fields.
     """
-    content = {name: getattr(found, name) for name in ("order", "names", "value", "given", "worst")}
-    return {"problem": problem_json(found.problem), **content, "proved": True}
+    names = ("order", "names", "value", "given", "worst", "lower_bound", "proved", "method")
+    return {"problem": problem_json(found.problem), **{name: getattr(found, name) for name in names}}
 
 
 # -------------------------------------------------------------------- matrices and networks

@@ -1,35 +1,79 @@
-"""How far to learn: the best penalty, stopping time or averaging weight."""
+"""How far to learn: the best penalty, stopping time or averaging weight, with a bound on all others."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from ebbing._tables import Table, Tabular, format_number
+from ebbing._validate import Array, check_seconds
 from ebbing.curriculum import Curriculum, check_curriculum
-from ebbing.learners import Averaged, GradientFlow, LinearLearner, MinimumNorm, Ridge
-from ebbing.order._curriculum_values import propagate_many
+from ebbing.learners import LinearLearner, MinimumNorm
+from ebbing.order._clock import Clock, heed_interrupts
+from ebbing.order._curriculum_values import Counts, propagate_many
+from ebbing.order._tables import describe_objective
+from ebbing.order._tuning_bound import TOLERANCE, Steps, least
+from ebbing.order._tuning_boxes import bound_boxes
+from ebbing.order._tuning_families import Family, RateTable, averaged, gradient_flow, ridge
 from ebbing.order.objective import Criterion, Objective
 from ebbing.problem import Problem, check_problem
+from ebbing.theory._step_checks import check_finite
 from ebbing.theory._step_rates import StepRates
+from ebbing.theory._steps import Mixtures
 
-_SWEEPS = 20
+_SWEEPS, _CELLS = 20, 24
 
 
-@dataclass(frozen=True)
-class Tuning:
+@dataclass(frozen=True, eq=False)
+class Tuning(Tabular):
     """The learner of each step with the least objective.
 
     Attributes:
         learners: The learner of each step (S,); all the same unless each step has its own.
         value: The objective with them.
+        lower_bound: No learner of this kind, within the range that was searched, is below it.
+        proved: Whether none is better by more than `tolerance`.
+        tolerance: Differences below it count as ties: a millionth of the largest value on a grid over the range.
         to_the_end: The objective of learning every step to the end; inf where its expectation is.
+        objective: What is minimized.
     """
 
     learners: tuple[LinearLearner, ...]
     value: float
+    lower_bound: float
+    proved: bool
+    tolerance: float
     to_the_end: float
+    objective: Objective
+
+    @property
+    def gap(self) -> float:
+        """The largest possible distance of the value from the best one, value - lower_bound."""
+        return self.value - self.lower_bound
+
+    def _tables(self) -> Sequence[Table]:
+        quantity = describe_objective(self.objective)
+        one = len(set(self.learners)) == 1
+        (number,) = vars(self.learners[0])
+        rows = [["learned to the end", format_number(self.to_the_end)], ["tuned", format_number(self.value)]]
+        steps = [
+            [f"all {len(self.learners)} steps" if one else f"step {s + 1}", format_number(vars(how)[number], ".4g")]
+            for s, how in enumerate(self.learners[:1] if one else self.learners)
+        ]
+        plural = number if one else "penalties" if number == "penalty" else f"{number}s"
+        if self.proved:
+            certificate = f"Proved: no {plural} within the range searched reduce{'s' * one} the {quantity} further."
+        else:
+            below = format_number(self.lower_bound)
+            certificate = f"Not proved: no {plural} within the range searched lead{'s' * one} below {below}."
+        kind = type(self.learners[0]).__name__
+        return (
+            Table(f"The best {plural} of {kind} for the least {quantity}.", ["", quantity], rows, [certificate]),
+            Table("", ["", number], steps),
+        )
 
 
 def best_penalty(
@@ -38,6 +82,7 @@ def best_penalty(
     objective: Objective = "generalization",
     *,
     per_step: bool = False,
+    seconds: float = 3.0,
 ) -> Tuning:
     """Find the penalty of `Ridge` with the least expected objective.
 
@@ -46,17 +91,18 @@ def best_penalty(
         curriculum: What is learned at each step, with fresh samples; one task after another if None.
         objective: "forgetting", "generalization", the weight of forgetting from 0 to 1, or weights of both.
         per_step: Whether each step has a penalty of its own.
+        seconds: Time for the search and its bound, about. Ctrl-C ends it.
 
     Returns:
-        The penalties, as learners. A local minimum of a fine grid's best cell.
+        The penalties, as learners, from 10^-3 sqrt(p) to 10^5 sqrt(p), with a lower bound on all others. One for all
+        is proved; one per step for few steps, and else has the bound that the time allows.
 
     Example:
         >>> tuning = best_penalty(Problem.orthogonal(T=2, n=20, p=40, sigma=0.5))
-        >>> tuning.value < tuning.to_the_end
-        True
+        >>> tuning.value < tuning.to_the_end, tuning.proved
+        (True, True)
     """
-    scale = np.sqrt(problem.p)
-    return _tune(problem, curriculum, objective, lambda x: Ridge(scale * 10.0**x), (-3.0, 5.0), per_step)
+    return _tune(problem, curriculum, objective, ridge, per_step, seconds)
 
 
 def best_stopping_time(
@@ -65,6 +111,7 @@ def best_stopping_time(
     objective: Objective = "generalization",
     *,
     per_step: bool = False,
+    seconds: float = 3.0,
 ) -> Tuning:
     """Find the time of `GradientFlow` with the least expected objective: early stopping.
 
@@ -73,16 +120,18 @@ def best_stopping_time(
         curriculum: What is learned at each step, with fresh samples; one task after another if None.
         objective: "forgetting", "generalization", the weight of forgetting from 0 to 1, or weights of both.
         per_step: Whether each step has a time of its own.
+        seconds: Time for the search and its bound, about. Ctrl-C ends it.
 
     Returns:
-        The times, as learners.
+        The times, as learners, from 10^-4 / p to 10^2 / p, with a lower bound on all others. One for all is proved;
+        one per step for few steps, and else has the bound that the time allows.
 
     Example:
         >>> tuning = best_stopping_time(Problem.orthogonal(T=2, n=20, p=40, sigma=0.5))
-        >>> tuning.value < tuning.to_the_end
-        True
+        >>> tuning.value < tuning.to_the_end, tuning.proved
+        (True, True)
     """
-    return _tune(problem, curriculum, objective, lambda x: GradientFlow(10.0**x / problem.p), (-4.0, 2.0), per_step)
+    return _tune(problem, curriculum, objective, gradient_flow, per_step, seconds)
 
 
 def best_weight(
@@ -91,6 +140,7 @@ def best_weight(
     objective: Objective = "generalization",
     *,
     per_step: bool = False,
+    seconds: float = 3.0,
 ) -> Tuning:
     """Find the weight of `Averaged` with the least expected objective: how much of each step to keep.
 
@@ -99,80 +149,86 @@ def best_weight(
         curriculum: What is learned at each step, with fresh samples; one task after another if None.
         objective: "forgetting", "generalization", the weight of forgetting from 0 to 1, or weights of both.
         per_step: Whether each step has a weight of its own.
+        seconds: Time for the search and its bound, about. Ctrl-C ends it.
 
     Returns:
-        The weights, as learners.
+        The weights, as learners, from 0.001 to 1, with a lower bound on all others. One for all is proved; one per
+        step for few steps, and else has the bound that the time allows.
 
     Example:
         >>> tuning = best_weight(Problem.orthogonal(T=2, n=20, p=40, sigma=0.5))
-        >>> tuning.value < tuning.to_the_end
-        True
+        >>> tuning.value < tuning.to_the_end, tuning.proved
+        (True, True)
     """
-    return _tune(problem, curriculum, objective, lambda x: Averaged(float(x)), (1e-3, 1.0), per_step)
+    return _tune(problem, curriculum, objective, averaged, per_step, seconds)
 
 
 def _tune(
     problem: Problem,
     curriculum: Curriculum | None,
     objective: Objective,
-    learner: Callable[[float], LinearLearner],
-    interval: tuple[float, float],
+    family_of: Callable[[int], Family],
     per_step: bool,
+    seconds: float,
 ) -> Tuning:
     check_problem(problem)
     criterion = Criterion.of(problem.replace(sigma=0, unmodeled=0), objective)  # its weights; noise may be tuned away
-    steps = Curriculum.sequential(problem) if curriculum is None else check_curriculum(curriculum)
-    if steps.stored:
+    given = Curriculum.sequential(problem) if curriculum is None else check_curriculum(curriculum)
+    if given.stored:
         raise ValueError("stored samples: the best learner is known for fresh ones; leave stored=True out")
-    samples = steps.samples(problem)
-    N, S = samples.sum(axis=1), len(samples)
-
-    def value(rates: StepRates) -> float:
-        every = StepRates(*(getattr(rates, name)[None] for name in _NAMES))
-        F, G = propagate_many(problem, samples[None], every)
-        return criterion.generalization * float(G[0]) + (
-            criterion.forgetting * float(F[0]) if criterion.forgetting else 0.0
-        )
-
-    def one_for_all(x: float) -> float:
-        return value(StepRates.of(N, problem.p, learner(x)))
-
-    end = value(StepRates.of(N, problem.p, MinimumNorm()))
-    places = np.full(S, _minimum(one_for_all, interval))
-    best = one_for_all(places[0])
-    if per_step:
-        rates = StepRates.of(N, problem.p, learner(places[0]))
-        columns = np.array([getattr(rates, name) for name in _NAMES])  # (5, S)
-        for _ in range(_SWEEPS):
-            before = best
-            for s in range(S):
-
-                def own(x: float, s: int = s) -> float:
-                    changed = columns.copy()
-                    alone = StepRates.of(N[s : s + 1], problem.p, learner(x))
-                    changed[:, s] = [getattr(alone, name)[0] for name in _NAMES]
-                    return value(StepRates(*changed))
-
-                x = _minimum(own, interval)
-                if (found := own(x)) < best:
-                    best, places[s] = found, x
-                    alone = StepRates.of(N[s : s + 1], problem.p, learner(x))
-                    columns[:, s] = [getattr(alone, name)[0] for name in _NAMES]
-            if before - best <= 1e-10 * abs(best):
-                break
-    return Tuning(tuple(learner(x) for x in places), best, end)
+    clock, family, samples = Clock(check_seconds(seconds)), family_of(problem.p), given.samples(problem)
+    mixtures = Mixtures.of(samples, problem)
+    check_finite(problem, samples, mixtures.dispersion, mixtures.variance, family.learner(family.range[1]))
+    steps = Steps.of(samples, problem, mixtures, criterion)
+    table = RateTable(family, samples.sum(axis=1), problem.p, mixtures.dispersion, mixtures.variance)
+    grid, S = np.linspace(*family.range, _CELLS + 1), len(samples)
+    with heed_interrupts():
+        x, value, bound = least(steps, family, table.at_one, grid, clock)
+        scale = float(np.abs(steps.errors(table.at_one(grid))[1]).max())
+        places = np.full(S, x)
+        if per_step and S > 1:
+            places, value = _descend(steps, table, grid, places, clock)
+            bound = bound_boxes(steps, family, table.at, value, scale, clock)
+    learners = tuple(family.learner(x) for x in places)
+    exact, end = (_exact_value(problem, samples, criterion, each) for each in (learners, [MinimumNorm()] * S))
+    bound, tolerance = min(bound, exact), TOLERANCE * scale
+    return Tuning(learners, exact, bound, exact - bound <= 2 * tolerance, 2 * tolerance, end, criterion.objective)
 
 
-_NAMES = ("retained", "replaced", "unfinished", "conflict", "noise")
-
-
-def _minimum(function: Callable[[float], float], interval: tuple[float, float], cells: int = 24) -> float:
-    """Return where a function of one variable is least: the best cell of a grid, then Brent's method."""
+def _descend(steps: Steps, table: RateTable, grid: Array, places: Array, clock: Clock) -> tuple[Array, float]:
+    """Return a number for each step, and the objective: each in turn is set to its best value."""
     from scipy.optimize import minimize_scalar
 
-    grid = np.linspace(*interval, cells + 1)
-    values = [function(x) for x in grid]
-    best = int(np.argmin(values))
-    low, high = grid[max(best - 1, 0)], grid[min(best + 1, cells)]
-    found = minimize_scalar(function, bounds=(low, high), method="bounded", options={"xatol": 1e-6})
-    return float(found.x) if found.fun < values[best] else float(grid[best])
+    best = float(steps.errors(table.at(places[None]))[1][0])
+    for _ in range(_SWEEPS):
+        before = best
+        for s in range(len(places)):
+
+            def own(x: Array, s: int = s, others: Array = places) -> Array:
+                several = np.tile(others, (len(x), 1))
+                several[:, s] = x
+                return steps.errors(table.at(several))[1]
+
+            values = own(grid)
+            cell = int(np.argmin(values))
+            found: Any = minimize_scalar(
+                lambda x, own=own: own(np.array([x]))[0],
+                bounds=(grid[max(cell - 1, 0)], grid[min(cell + 1, len(grid) - 1)]),
+                method="bounded",
+                options={"xatol": 1e-7},
+            )
+            x, value = (found.x, found.fun) if found.fun < values[cell] else (grid[cell], values[cell])
+            if value < best:
+                best, places = float(value), np.where(np.arange(len(places)) == s, x, places)
+        if before - best <= 1e-12 * abs(best) or clock.late:
+            break
+    return places, best
+
+
+def _exact_value(problem: Problem, samples: Counts, criterion: Criterion, learners: Sequence[LinearLearner]) -> float:
+    """Return the objective as `expect` has it: forgetting is a sum of changes there, not a difference of errors."""
+    each = [StepRates.of(n, problem.p, how) for n, how in zip(samples.sum(axis=1)[:, None], learners, strict=True)]
+    names = ("retained", "replaced", "unfinished", "conflict", "noise")
+    rates = StepRates(*(np.array([[getattr(one, name)[0] for one in each]]) for name in names))
+    F, G = propagate_many(problem, samples[None], rates)
+    return criterion.generalization * float(G[0]) + (criterion.forgetting * float(F[0]) if criterion.forgetting else 0)

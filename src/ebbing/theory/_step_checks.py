@@ -8,6 +8,7 @@ import numpy.typing as npt
 from ebbing.learners import Averaged, GradientSteps, LinearLearner, MinimumNorm, OnePassSgd
 from ebbing.problem import Problem
 from ebbing.theory._rates import InfiniteExpectationError, UnknownExpectationError
+from ebbing.theory._wishart import TOO_LARGE
 
 
 def check_rates_converge(samples: npt.NDArray[np.int64], p: int, learner: LinearLearner) -> None:
@@ -109,3 +110,17 @@ def check_finite(
             f"step {s + 1} has N={N[s]} samples and p={problem.p}: the expectation is infinite when |p - N| <= 1 and "
             f"{cause}; use another number of samples, another p, or Ridge(penalty)"
         )
+
+
+def check_representable(errors: npt.NDArray[np.float64], learner: LinearLearner) -> None:
+    """Raise where expected errors are beyond the largest number, as those of diverging gradient steps may be.
+
+    Args:
+        errors: The expected errors, any shape.
+        learner: How the steps learn.
+
+    Raises:
+        UnknownExpectationError: If one of them is not finite.
+    """
+    if isinstance(learner, GradientSteps) and not np.isfinite(errors).all():
+        raise UnknownExpectationError(f"{learner}: {TOO_LARGE}; use a smaller rate or fewer steps, or simulate")

@@ -28,15 +28,17 @@ and c is its ground truth.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 import numpy.typing as npt
 
 from ebbing._validate import Array
+from ebbing._warnings import warn
 from ebbing.learners import Averaged, GradientFlow, GradientSteps, LinearLearner, MinimumNorm, OnePassSgd, Ridge
+from ebbing.theory._rare_eigenvalues import rare_traces
 from ebbing.theory._rates import UnknownExpectationError
-from ebbing.theory._wishart import Functions, expected_traces
+from ebbing.theory._wishart import Functions, Tail, expected_traces
 
 
 @dataclass(frozen=True)
@@ -107,15 +109,29 @@ def functions_of(learner: Ridge | GradientSteps | GradientFlow) -> Functions:
     return functions
 
 
+def tail_of(learner: Ridge | GradientSteps | GradientFlow) -> Tail | None:
+    """Return what rare eigenvalues add to the expected traces of `functions_of`; None where it is nothing."""
+    if not isinstance(learner, GradientSteps):
+        return None
+    return partial(rare_traces, learner.rate, learner.steps)
+
+
 @lru_cache(maxsize=4096)
 def _filtered(N: int, p: int, learner: Ridge | GradientSteps | GradientFlow) -> tuple[float, ...]:
     """Return retained, replaced, unfinished, conflict and noise of a step with N samples."""
     try:
-        f, left, unfinished, square, noise, slope = expected_traces(functions_of(learner), N, p).tolist()
+        traces = expected_traces(functions_of(learner), N, p, tail_of(learner))
     except ArithmeticError as reason:
         raise UnknownExpectationError(
             f"{learner} with N={N} samples in a step and p={p}: {reason}; {_WAY_OUT[type(learner)]}, or simulate"
         ) from None
+    f, left, unfinished, square, noise, slope = traces.tolist()
+    if isinstance(learner, GradientSteps) and square > 4 * min(N, p):  # f^2 <= 4 along every eigenvalue up to 2 / rate
+        warn(
+            f"{learner} with N={N} samples in a step and p={p}: the expectation comes from eigenvalues of X'X above "
+            f"2 / rate = {2 / learner.rate:.4g}, which are rare, and along which steps diverge. Runs are usually far "
+            f"better; {_WAY_OUT[GradientSteps]} for an expectation that describes them"
+        )
     conflict = (
         (N * (N - 2 / p) * noise + (4 * N * slope + (N - 2) * square) / p) / ((N - 1) * (N + 2)) if N > 1 else 0.0
     )

@@ -17,7 +17,13 @@ from ebbing._validate import Array
 from ebbing.curriculum import Curriculum, first_steps_of
 from ebbing.learners import LinearLearner, MinimumNorm
 from ebbing.problem import Problem
-from ebbing.theory._step_checks import check_finite, check_rates_converge, check_single_tasks, check_stored
+from ebbing.theory._step_checks import (
+    check_finite,
+    check_rates_converge,
+    check_representable,
+    check_single_tasks,
+    check_stored,
+)
 from ebbing.theory._step_rates import StepRates
 from ebbing.theory._terms import CurriculumTerms
 
@@ -120,7 +126,9 @@ def expected_errors(
     steps = LinearSteps.of(mixtures, StepRates.of(N, problem.p, learner))
     if in_null_space.any():
         steps = with_memory(steps, in_null_space, samples - replayed, replayed, problem)
-    errors, forgetting = steps.propagate(problem.start, first)
+    with np.errstate(over="ignore", invalid="ignore"):
+        errors, forgetting = steps.propagate(problem.start, first)
+    check_representable(errors, learner)
     earlier = (first > 0) & (first < len(samples))
     F = forgetting[-1][:, earlier].mean(axis=1) if earlier.any() else np.full(4, np.nan)
     G = errors[-1].mean(axis=1)

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from ebbing import Averaged, Curriculum, GradientFlow, GradientSteps, OnePassSgd, Problem, Ridge, best_replay, expect
+from ebbing import Averaged, Curriculum, GradientSteps, OnePassSgd, Problem, Ridge, best_replay, expect
 from ebbing.learners import MinimumNorm
-from ebbing.order import best_order_with_replay, best_penalty, best_stopping_time, best_weight, replay_curve
+from ebbing.order import best_order_with_replay, replay_curve
 from ebbing.order._clock import Clock
 from ebbing.order._curriculum_values import curriculum_values
 from ebbing.order._replay_bound import _Replays, bound_replay
@@ -200,24 +200,6 @@ def test_curve_views():
     assert "Any replay of this kind increases expected generalization error" in harmful.summary()
     with pytest.raises(ValueError, match="quantity="):
         curve.best_memory("F")
-
-
-def test_tuned_learners_are_least_near_themselves():
-    problem = Problem.orthogonal(T=3, n=20, p=60, sigma=0.5)
-    for tune, change in (
-        (best_penalty, lambda x, factor: Ridge(x.penalty * factor)),
-        (best_stopping_time, lambda x, factor: GradientFlow(x.time * factor)),
-        (best_weight, lambda x, factor: Averaged(x.weight * factor)),
-    ):
-        tuning = tune(problem)
-        value = expect(problem, learner=tuning.learners[0]).generalization
-        assert tuning.value == pytest.approx(value, rel=1e-12)
-        for factor in (0.9, 1.1):
-            assert expect(problem, learner=change(tuning.learners[0], factor)).generalization > value
-        assert tuning.to_the_end == pytest.approx(expect(problem).generalization, rel=1e-12)
-        own = tune(problem, per_step=True)
-        assert own.value < tuning.value
-        assert len(set(own.learners)) == 3
 
 
 @pytest.mark.parametrize("objective", ["forgetting", "generalization"])

@@ -1,5 +1,7 @@
 """Expected traces of Wishart matrices: sixty digits, moments, and learners that use them."""
 
+from decimal import Decimal, localcontext
+
 import numpy as np
 import plain_steps
 import plain_wishart
@@ -7,12 +9,14 @@ import pytest
 
 from ebbing import Curriculum, GradientFlow, GradientSteps, MinimumNorm, Problem, Ridge, expect
 from ebbing.theory import _wishart, expectation_if_finite
-from ebbing.theory._step_rates import StepRates, functions_of
+from ebbing.theory._laguerre import panels
+from ebbing.theory._rare_eigenvalues import _log_density, rare_traces
+from ebbing.theory._step_rates import StepRates, functions_of, tail_of
 from ebbing.theory._wishart import expected_traces, spectrum
 
 
 def traces(learner, N, p):
-    return expected_traces(functions_of(learner), N, p)[[0, 2, 3, 4, 5]]
+    return expected_traces(functions_of(learner), N, p, tail_of(learner))[[0, 2, 3, 4, 5]]
 
 
 @pytest.mark.parametrize("k", [1, 2, 3, 10, 11, 60, 301])
@@ -79,11 +83,58 @@ def test_digits_that_are_not_reached_are_refused(monkeypatch):
     assert expectation_if_finite(problem, learner=Ridge(0.001)) is None
 
 
-def test_rare_eigenvalues_are_refused():
-    """Beyond 2 / rate gradient steps diverge: with few samples such eigenvalues are not rare enough for 300 steps."""
+@pytest.mark.parametrize(
+    ("rate", "steps", "N", "p"),
+    [
+        (0.043, 103, 7, 9),  # of size 10^178
+        (0.0803, 115, 1, 4),  # 10^240, about
+        (0.0149, 100, 1, 4),  # next to the other eigenvalues nothing is seen of the rare ones
+        (0.0116, 61, 12, 11),
+        (0.0395, 79, 350, 6),
+        (0.0669, 56, 1, 3),
+        (1.9e-6, 40, 4, 10**6),
+    ],
+)
+def test_rare_eigenvalues_are_counted(rate, steps, N, p):
+    """Beyond 2 / rate gradient steps diverge: with few samples such eigenvalues are not rare enough for many steps."""
+    rate = min(rate, 1.99 / (np.sqrt(N) + np.sqrt(p)) ** 2)
+    exact = plain_wishart.gradient_steps(rate, steps, N, p)
+    assert traces(GradientSteps(rate, steps), N, p) == pytest.approx(exact, rel=1e-12, abs=0)
+
+
+def test_rare_eigenvalues_count_beyond_the_largest_number():
+    exact = plain_wishart.gradient_steps_in_digits(0.07275, 141, 2, 5)
+    found, exponents = rare_traces(0.07275, 141, 2, 3.0)
+    assert exponents.max() > 710
+    with localcontext() as context:
+        context.prec = 60
+        scales = [Decimal(exponent).exp() for exponent in exponents[2:].tolist()]
+        ratios = [float(Decimal(a) * c / b) for a, c, b in zip(found[2:].tolist(), scales, exact[1:], strict=True)]
+    assert ratios == pytest.approx([1.0] * 4, rel=1e-12)
+
+
+def test_density_of_rare_eigenvalues_continues_the_spectrum():
+    for k, alpha in [(1, 0.0), (2, 0.5), (7, 2.0), (60, 50.0), (301, 400.0)]:
+        start = np.sqrt(k + alpha) + np.sqrt(k)
+        x, weights = spectrum(k, alpha)
+        beyond = x > (start + 9) ** 2
+        offset, widths = panels(np.linspace(start + 9, start + 10, 4) - np.sqrt(alpha))
+        _, density = _log_density(k, alpha, offset)
+        assert np.exp(density) @ widths == pytest.approx(weights[beyond].sum(), rel=0.3)
+
+
+def test_expectation_of_rare_eigenvalues_warns():
     problem = Problem.orthogonal(T=2, n=7, p=9, sigma=0.3)
-    with pytest.raises(ValueError, match=r"dominated by eigenvalues that hardly ever occur; use a smaller rate"):
-        expect(problem, learner=GradientSteps(0.043, 300))
+    with pytest.warns(UserWarning, match=r"above 2 / rate = 47.62, which are rare.* use a smaller rate or fewer steps"):
+        assert expect(problem, learner=GradientSteps(0.042, 60)).generalization > 1e100
+
+
+@pytest.mark.filterwarnings("ignore:.*which are rare")
+@pytest.mark.parametrize("steps", [300, 103], ids=["in the first step", "in the second step"])
+def test_expectations_above_the_largest_number_are_refused(steps):
+    problem = Problem.orthogonal(T=2, n=7, p=9, sigma=0.3)
+    with pytest.raises(ValueError, match=r"too large to compute, above 1e280; use a smaller rate or fewer steps"):
+        expect(problem, learner=GradientSteps(0.043, steps))
 
 
 def test_diverging_rates_name_the_eigenvalue():
