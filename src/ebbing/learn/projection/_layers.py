@@ -18,7 +18,7 @@ from torch.nn import functional
 from ebbing.learn.projection._authors_variant import AuthorsWeight
 from ebbing.learn.projection._autograd import no_autocast
 from ebbing.learn.projection._blocks import Block
-from ebbing.learn.projection._calls import Calls, GramMatrices, count_rows, first_row, split_rows
+from ebbing.learn.projection._calls import Calls, GramMatrices, count_rows, first_row, split_rows, square_root
 from ebbing.learn.projection._grouped_parametrization import GroupedRotatedWeight
 from ebbing.learn.projection._layer_kinds import Kind, LinearKind, layer_kind
 from ebbing.learn.projection._parametrization import ParametrizationKind, RotatedWeight
@@ -240,7 +240,7 @@ class Layer:
         rows, outputs = input.numel() // input.shape[-1], len(self.weight)
         batch = self.rotated_batch
         rotated = batch.rotated if batch is not None and batch.matches(input) else None
-        if rows > outputs and rotated is None:
+        if rotated is None and parametrization.rotates_weight(rows):
             with no_autocast(input):
                 weight = parametrization.effective_weight()
             return functional.linear(input, weight, bias)
@@ -278,10 +278,7 @@ class Layer:
             if size * sum(map(count_rows, calls)) <= MAX_INPUT_BYTES:
                 parts = [self.input_columns(call) for call in calls]
                 return [torch.cat(of_block, dim=1) for of_block in zip(*parts, strict=True)]
-        spectra = (torch.linalg.eigh(gram) for gram in self.add_grams(calls))
-        factors = [vectors * values.clamp(min=0).sqrt() for values, vectors in spectra]
-        # A column of zeros makes `spectrum` decompose R R', in half of the time of R.
-        return [functional.pad(R, (0, 1)) for R in factors] if isinstance(calls[0], GramMatrices) else factors
+        return [square_root(gram) for gram in self.add_grams(calls)]
 
     def add_grams(self, calls: Calls) -> GramMatrices:
         """Return the sum of R R' (d, d) of each block over all calls, in double precision."""

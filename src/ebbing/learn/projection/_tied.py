@@ -22,10 +22,10 @@ from ebbing.learn.projection._calls import Calls
 from ebbing.learn.projection._embedding import RowBlock, remember_rows
 from ebbing.learn.projection._layer_kinds import LinearKind
 from ebbing.learn.projection._layers import Layer
-from ebbing.learn.projection._parametrization import ParametrizationKind, orthogonal_complement
+from ebbing.learn.projection._parametrization import ParametrizationKind
 from ebbing.learn.projection._substitution import SubstitutedForward, Use
 from ebbing.learn.projection._task_updates import TaskUpdate, TrustedTask
-from ebbing.learn.projection.subspaces import BasisUpdate
+from ebbing.learn.projection.subspaces import BasisUpdate, orthogonal_complement
 
 
 class TiedWeight:
