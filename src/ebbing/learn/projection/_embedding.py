@@ -204,7 +204,7 @@ class EmbeddingLayer(Layer):
         uses: All embeddings that have this table.
     """
 
-    def __init__(self, name: str, module: nn.Embedding, uses: Iterable[Use] = ()) -> None:
+    def __init__(self, name: str, module: nn.Embedding | nn.EmbeddingBag, uses: Iterable[Use] = ()) -> None:
         super().__init__(name, module, "weight", _TableKind(), [*uses])
 
     def _empty_blocks(self) -> list[RowBlock]:  # type: ignore[override]
@@ -225,7 +225,8 @@ class EmbeddingLayer(Layer):
             rows.start_from(block.updates[max(task.task for task in tasks)])
         self.parametrizations = [rows]  # type: ignore[list-item]
         for use in self.uses:
-            use.host.forward = EmbeddingForward(use.host, rows)  # type: ignore[arg-type]
+            forward = BagForward if isinstance(use.host, nn.EmbeddingBag) else EmbeddingForward
+            use.host.forward = forward(use.host, rows)  # type: ignore[arg-type]
         remember_rows(self.module, rows.seen)
         return self._register(rows.parameters())
 
@@ -260,8 +261,41 @@ class EmbeddingForward:
     def __call__(self, input: Tensor) -> Tensor:
         if self.module.training:
             self.rows.seen[input.flatten()] = True
+        module, rows = self.module, self.rows
+        with no_autocast(rows.weight):
+            if module.scale_grad_by_freq:  # counts rows in the whole table
+                return functional.embedding(input, rows.effective_weight(), module.padding_idx, scale_grad_by_freq=True)
+            return rows.look_up(input, module.padding_idx, sparse=module.sparse)
+
+
+class BagForward:
+    """The forward of an embedding bag with a reparametrized table, which remembers what was looked up in training.
+
+    Args:
+        module: The embedding bag.
+        rows: The table.
+    """
+
+    def __init__(self, module: nn.EmbeddingBag, rows: RowWeight) -> None:
+        self.module, self.rows = module, rows
+
+    def __call__(
+        self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
+    ) -> Tensor:
+        module = self.module
+        if module.training:
+            self.rows.seen[input.flatten()] = True
         with no_autocast(self.rows.weight):
-            return self.rows.look_up(input, self.module.padding_idx, sparse=self.module.sparse)
+            return functional.embedding_bag(
+                input,
+                self.rows.effective_weight(),
+                offsets,
+                scale_grad_by_freq=module.scale_grad_by_freq,
+                mode=module.mode,
+                per_sample_weights=per_sample_weights,
+                include_last_offset=module.include_last_offset,
+                padding_idx=module.padding_idx,
+            )
 
 
 class _TableKind(LinearKind):

@@ -9,7 +9,15 @@ from typing import NamedTuple
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from ebbing.learn.projection._layer_kinds import Kind, LinearKind, is_attention, is_recurrent, layer_kind
+from ebbing.learn.projection._layer_kinds import (
+    Kind,
+    LinearKind,
+    is_attention,
+    is_cell,
+    is_recurrent,
+    is_table,
+    layer_kind,
+)
 from ebbing.learn.projection._layers import full_name
 
 
@@ -27,12 +35,12 @@ class Problem(NamedTuple):
 
 def product_parameters(module: nn.Module) -> tuple[dict[str, Kind | None], set[str]]:
     """Return the weights of a module that multiply inputs, with their kinds (None for a table), and its biases."""
-    if isinstance(module, nn.Embedding):
+    if is_table(module):
         return {"weight": None}, set()
     if is_attention(module):
         weights = ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight")
         return dict.fromkeys(weights, LinearKind()), {"in_proj_bias", "bias_k", "bias_v"}
-    if is_recurrent(module):
+    if is_recurrent(module) or is_cell(module):
         names = [*module._parameters]
         kinds = {name: LinearKind() for name in names if name.startswith(("weight_ih", "weight_hh"))}
         return {**kinds}, {name for name in names if name.startswith("bias")}
@@ -42,8 +50,8 @@ def product_parameters(module: nn.Module) -> tuple[dict[str, Kind | None], set[s
 
 def unsupported_reason(module: nn.Module) -> str | None:
     """Return why a module of a kind that can be protected cannot be, or None."""
-    if isinstance(module, nn.Embedding):
-        if type(module).forward is not nn.Embedding.forward:
+    if isinstance(module, nn.Embedding | nn.EmbeddingBag):
+        if type(module).forward not in (nn.Embedding.forward, nn.EmbeddingBag.forward):
             return "has a forward of its own"
         if module.max_norm is not None:
             return "changes its rows whenever it looks them up (max_norm)"
