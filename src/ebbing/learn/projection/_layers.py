@@ -92,11 +92,8 @@ class Layer:
     @property
     def is_linear(self) -> bool:
         """Whether the module is a linear layer that alone uses the weight, and is called itself."""
-        return isinstance(self.kind, LinearKind) and isinstance(self.module, nn.Linear) and self._is_called_alone
-
-    @property
-    def _is_called_alone(self) -> bool:
-        return len(self.uses) == 1 and self.uses[0].host is self.module
+        called_alone = len(self.uses) == 1 and self.uses[0].host is self.module
+        return isinstance(self.kind, LinearKind) and isinstance(self.module, nn.Linear) and called_alone
 
     @property
     def weights(self) -> tuple[Tensor, ...]:

@@ -19,10 +19,11 @@ from torch import Tensor, nn
 
 from ebbing.learn.projection._blocks import Block
 from ebbing.learn.projection._calls import Calls
-from ebbing.learn.projection._embedding import RowBlock, remember_rows
+from ebbing.learn.projection._embedding import remember_rows
 from ebbing.learn.projection._layer_kinds import LinearKind, is_table
 from ebbing.learn.projection._layers import Layer
 from ebbing.learn.projection._parametrization import ParametrizationKind
+from ebbing.learn.projection._row_blocks import RowBlock
 from ebbing.learn.projection._substitution import SubstitutedForward, Use
 from ebbing.learn.projection._task_updates import TaskUpdate, TrustedTask
 from ebbing.learn.projection.subspaces import BasisUpdate, orthogonal_complement

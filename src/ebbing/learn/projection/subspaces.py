@@ -58,9 +58,12 @@ class ResidualSpectrum:
         R: The representation matrix, in double precision. Shape (d, columns).
 
     Attributes:
-        energies: The energies of the directions of E, largest first. Shape (q,), q = min(d - m, columns) or columns.
+        energies: The energies of the directions of E, largest first. Shape (q,), q = columns or d - m.
         inside: The coordinates M'R of the protected part of R. Shape (m, columns).
     """
+
+    energies: Tensor
+    inside: Tensor
 
     def __init__(self, M: Tensor, R: Tensor) -> None:
         self.inside = M.T @ R

@@ -141,7 +141,7 @@ def test_square_root_of_a_gram_matrix_has_its_energies(columns):
     assert_alike(found.new, [*expected.new.T.numpy()])
 
 
-def test_square_root_of_an_indefinite_matrix_drops_what_is_negative():
+def test_square_root_drops_negative_energies():
     root = square_root(torch.diag(torch.tensor([1.0, -1e-6], dtype=torch.float64)))
     torch.testing.assert_close(root @ root.T, torch.diag(torch.tensor([1.0, 0.0], dtype=torch.float64)))
 
