@@ -187,7 +187,7 @@ class ProjectionLearner(BaseLearner):
         named = parametrize_layers(self.method, self.layers, trust_region)
         forward = bind_task(self.network, len(self.tasks))
         some = first_inputs(inputs, batch_size(self.network) or MAX_CHECKED)
-        check_single_use(self.layers, forward, self.network, some)
+        check_single_use(self.layers, forward, self.network, some, self.method.per_task)
         return TrainableParameters(named | self._other_parameters())
 
     def _finish_task(self, task: str, inputs: Inputs) -> None:
