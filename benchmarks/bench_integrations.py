@@ -10,20 +10,25 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.utils.data import Subset
 
 from harness import Row, at_most
 
-TASKS = 3
+TASKS, TEXTS = 3, 40
+
+
+def accuracy(prediction: Any) -> dict[str, float]:
+    return {"accuracy": float((prediction.predictions.argmax(-1) == prediction.label_ids).mean())}
 
 
 def run() -> list[Row]:
     from ebbing.integrations.transformers import ForgettingCallback
-    from text_methods import PAIRS, PlainTrainer, Run, TopicClassifier, accuracy, logging, read_tasks
+    from text_methods import PAIRS, PlainTrainer, Run, TopicClassifier, logging, read_tasks
 
     logging.set_verbosity_error()
     torch.set_num_threads(1)
     folder = Path(tempfile.mkdtemp())
-    train, test = ({name: part[name] for name in PAIRS[:TASKS]} for part in read_tasks(0))
+    train, test = ({name: Subset(part[name], range(TEXTS)) for name in PAIRS[:TASKS]} for part in read_tasks(0))
     clock = {"callback": 0.0, "evaluations": 0.0}
     expected: list[list[float]] = []
 
@@ -44,7 +49,7 @@ def run() -> list[Row]:
     torch.manual_seed(0)
     model, forgetting = TopicClassifier(), Timed(test, folder / "forgetting.json")
     model.encoder.requires_grad_(False)
-    arguments = Run(0, folder, train, forgetting).arguments()
+    arguments = Run(0, folder, {}, {}).arguments()
     arguments.max_steps = 2
     for name, data in train.items():
         trainer = PlainTrainer(model, arguments, train_dataset=data, compute_metrics=accuracy)

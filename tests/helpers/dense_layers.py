@@ -6,8 +6,8 @@ Everything is in double precision, so that equivalent forms agree to 1e-11.
 import torch
 from torch import Tensor
 
-from ebbing.learn.projection._parametrization import orthogonal_complement
 from ebbing.learn.projection._task_updates import Subspace, TrustedTask
+from ebbing.learn.projection.subspaces import orthogonal_complement
 
 CLOSE = 1e-11
 OUT, D, M = 5, 9, 6

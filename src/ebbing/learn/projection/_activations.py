@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
-from ebbing.learn.projection._calls import Call, Calls, GramMatrices, call_bytes
+from ebbing.learn.projection._calls import Calls, GramMatrices, call_bytes
 from ebbing.learn.projection._embedding import EmbeddingLayer
-from ebbing.learn.projection._layer_kinds import LinearKind, is_attention, is_recurrent
+from ebbing.learn.projection._layer_kinds import LinearKind, is_attention, is_cell, is_recurrent, is_table
 from ebbing.learn.projection._layers import Layer
-from ebbing.learn.projection._recording import recorded_inputs
+from ebbing.learn.projection._padding import common_mask, ignores_padding, without_padding
+from ebbing.learn.projection._recording import Recording, recorded_inputs
 from ebbing.learn.projection._tied import TiedLayer
 from ebbing.learn.training._inputs import Inputs, count_inputs, first_inputs, map_inputs, real_positions
 from ebbing.learn.training.batches import Pair, split_inputs
@@ -50,23 +51,21 @@ def layer_inputs(
 ) -> dict[str, Calls]:
     """Return the inputs of every layer, call by call, by the layer's name.
 
-    `counts` is the number of examples for each layer: the first ones are used. Positions that an attention mask marks
-    as padding are left out. Where the inputs of a layer are many, as with tokens, their sum of R R' is returned.
+    `counts` is the number of examples for each layer: the first ones are used. Padding that the network ignores is left
+    out. Where the inputs of a layer are many, as with tokens, their sum of R R' is returned.
     """
     inputs: dict[str, Calls] = {layer.name: [] for layer in layers}
     by_name, count_of = {layer.name: layer for layer in layers}, dict(zip(inputs, counts, strict=True))
-    separate_counts, offset = set[int](), 0
+    separate_counts, offset, measurement = set[int](), 0, _Measurement(forward, layers)
     for x in _forward_batches(network, examples):
-        mask = real_positions(x)
-        with recorded_inputs(layers) as recorded:
-            forward(map_inputs(torch.clone, x))
+        recorded, real = measurement.record(x)
         for name, calls in recorded.items():
             rows = max(count_of[name] - offset, 0)
             if rows >= count_inputs(x):
-                inputs[name] += [_without_padding(call, mask) for call in calls]
+                inputs[name] += [without_padding(call, real) for call in calls]
             elif all(isinstance(call, Tensor) and len(call) == count_inputs(x) for call in calls):  # a row per example
                 first = [call[:rows].clone() for call in calls if rows]  # type: ignore[index] (a tensor)
-                inputs[name] += [_without_padding(call, None if mask is None else mask[:rows]) for call in first]
+                inputs[name] += [without_padding(call, None if real is None else real[:rows]) for call in first]
             else:
                 separate_counts.add(count_of[name])
             inputs[name] = _compressed(by_name[name], inputs[name])
@@ -75,22 +74,36 @@ def layer_inputs(
         some = [layer for layer in layers if count_of[layer.name] == count]
         inputs |= {layer.name: [] for layer in some}
         for x in _forward_batches(network, first_inputs(examples, count)):
-            with recorded_inputs(some) as recorded:
-                forward(map_inputs(torch.clone, x))
+            recorded, real = measurement.record(x)
             for layer in some:
-                calls = [_without_padding(call, real_positions(x)) for call in recorded[layer.name]]
+                calls = [without_padding(call, real) for call in recorded[layer.name]]
                 inputs[layer.name] = _compressed(layer, inputs[layer.name] + calls)
     return inputs
 
 
-def _without_padding(call: Call, mask: Tensor | None) -> Call:
-    """Return the inputs (n, length, d) of a call at positions that are no padding, (positions, d)."""
-    if mask is None or isinstance(call, list):
-        return call
-    if isinstance(call, tuple):
-        query, *others = (_without_padding(part, mask) for part in call)
-        return (query, *others)  # type: ignore[return-value]
-    return call[mask.to(call.device)] if call.ndim == 3 and call.shape[:2] == mask.shape else call
+class _Measurement:
+    """Forward passes whose layers' inputs are recorded, with the positions that are no padding.
+
+    Args:
+        forward: The network.
+        layers: The layers.
+    """
+
+    def __init__(self, forward: Forward, layers: list[Layer]) -> None:
+        self.forward, self.layers = forward, layers
+        self._ignores_padding: bool | None = None  # until there is padding
+
+    def record(self, inputs: Inputs) -> tuple[Recording, Tensor | None]:
+        """Return the inputs of all layers, and which positions are real; None if padding counts or there is none."""
+        with recorded_inputs(self.layers) as recorded:
+            outputs = self.forward(map_inputs(torch.clone, inputs))
+        real = real_positions(inputs)
+        real = common_mask(recorded.real) if real is None else real
+        if real is None or bool(real.all()):
+            return recorded, None
+        if self._ignores_padding is None:
+            self._ignores_padding = ignores_padding(self.forward, self.layers, inputs, outputs, real)
+        return recorded, real if self._ignores_padding else None
 
 
 def _compressed(layer: Layer, calls: Calls) -> Calls:
@@ -114,7 +127,7 @@ def batch_size(network: nn.Module) -> int | None:
     modules = list(network.modules())
     if any(isinstance(m, nn.modules.batchnorm._BatchNorm) and m.running_mean is None for m in modules):
         return None  # the norm uses the statistics of the batch
-    if any(isinstance(m, nn.Embedding) or is_attention(m) or is_recurrent(m) for m in modules):
+    if any(is_table(m) or is_attention(m) or is_recurrent(m) or is_cell(m) for m in modules):
         return TOKEN_BATCH_SIZE
     return FORWARD_BATCH_SIZE if any(isinstance(m, nn.modules.conv._ConvNd) for m in modules) else None
 

@@ -19,8 +19,9 @@ import torch
 from torch import Tensor, nn
 
 from ebbing.learn.projection._autograd import differentiable_gradients, no_autocast_backward, scale_gradient
-from ebbing.learn.projection._parametrization import GradientScaling, orthogonal_complement, rotated_rows
+from ebbing.learn.projection._parametrization import GradientScaling, rotated_rows
 from ebbing.learn.projection._task_updates import TaskUpdate, TrustedTask, UnprotectedScaling
+from ebbing.learn.projection.subspaces import orthogonal_complement
 
 AuthorsDeviation = Literal["strongest unprotected", "shared weights measured", "first layer decides"]
 """The names of deviations of the authors' code from the published method. See `Trgp`."""
@@ -108,6 +109,10 @@ class AuthorsWeight(_RotatedBase):
         """Return W_eff x for inputs (rows, d); `rotated` is the same inputs times U, if already computed."""
         rotated = self._rotate_inputs(inputs) if rotated is None else rotated
         return _AuthorsLinear.apply(rotated, self, *self.parameters())  # pyright: ignore[reportReturnType]
+
+    def rotates_weight(self, rows: int) -> bool:
+        """Return whether so many inputs take longer to rotate than the weight."""
+        return rows > len(self.weight)
 
     def effective_weight(self) -> Tensor:
         """Return W_eff (out, d), differentiable, with the scaled gradient."""

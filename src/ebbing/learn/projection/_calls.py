@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import torch
 from torch import Tensor
+
+ROUNDING = 1e-14
+"""The share of energy that makes a Gram matrix with rounding errors positive definite, far below negligible ones."""
 
 
 class GramMatrices(list[Tensor]):
@@ -40,3 +44,15 @@ def split_rows(call: Call, size: int) -> Iterator[Call]:
 def call_bytes(call: Call) -> int:
     """Return the memory of a call in bytes."""
     return call.nbytes if isinstance(call, Tensor) else sum(part.nbytes for part in call)
+
+
+def square_root(gram: Tensor) -> Tensor:
+    """Return a matrix R (d, d) with R R' equal to a Gram matrix, up to a share of 1e-14 of its energy."""
+    if not gram.isfinite().all():
+        return gram
+    identity = torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
+    factor, failed = torch.linalg.cholesky_ex(gram + ROUNDING * gram.trace() * identity)
+    if not failed:
+        return factor
+    values, vectors = torch.linalg.eigh(gram)
+    return vectors * values.clamp(min=0).sqrt()

@@ -23,83 +23,10 @@ from ebbing.learn.projection._calls import Calls
 from ebbing.learn.projection._layer_kinds import LinearKind
 from ebbing.learn.projection._layers import PARAMETER_PREFIX, Layer
 from ebbing.learn.projection._parametrization import GradientScaling, ParametrizationKind, equal_runs
+from ebbing.learn.projection._row_blocks import RowBlock
 from ebbing.learn.projection._substitution import Use
-from ebbing.learn.projection._task_updates import Subspace, TaskUpdate, TrustedTask
+from ebbing.learn.projection._task_updates import TaskUpdate, TrustedTask
 from ebbing.learn.projection.subspaces import BasisUpdate
-
-
-class RowBlock:
-    """The protected rows of a table, with the rows and the update of every learned task.
-
-    Args:
-        size: The number of rows of the table, d.
-        like: A tensor with the dtype and the device of the table.
-
-    Attributes:
-        basis: The numbers of the protected rows: M consists of their unit vectors. Shape (m,).
-        subspaces: The rows of every learned task, as positions in `basis`.
-        updates: The task-specific update of every learned task.
-    """
-
-    def __init__(self, size: int, like: Tensor) -> None:
-        self.size, self.like = size, like
-        self.basis = torch.zeros(0, dtype=torch.long, device=like.device)
-        self.subspaces: list[Subspace] = []
-        self.updates: list[TaskUpdate] = []
-
-    @property
-    def rank(self) -> int:
-        """The number of protected rows, m."""
-        return len(self.basis)
-
-    def projected_norm(self, gradient: Tensor, subspace: Subspace) -> float:
-        """Return |G S_j|, the norm of a gradient of the table (rows, out) in the rows of a task."""
-        return float(gradient[self.basis[subspace.columns]].norm())
-
-    def effective_weight(self, weight: Tensor, task: int) -> Tensor:
-        """Return the table that a task uses, from the shared one."""
-        update = self.updates[task]
-        return weight.index_add(0, self.basis[update.columns], update.rows)
-
-    def protect_rows(self, rows: Tensor) -> None:
-        """Protect the rows of a task, given by their numbers."""
-        position = self.basis.new_full((self.size,), -1)
-        position[self.basis] = torch.arange(self.rank, device=position.device)
-        new = rows[position[rows] < 0]
-        position[new] = torch.arange(self.rank, self.rank + len(new), device=position.device)
-        self.basis = torch.cat([self.basis, new])
-        self.subspaces.append(Subspace(position[rows], self.like.new_zeros(self.size, 0)))
-
-    def state(self) -> dict[str, Tensor]:
-        """Return everything as tensors by name."""
-        state = {"rows": self.basis.to(torch.int32)}
-        for t, (subspace, update) in enumerate(zip(self.subspaces, self.updates, strict=True)):
-            state[f"{t}.columns"] = subspace.columns.to(torch.int32)
-            state[f"{t}.change.columns"] = update.columns.to(torch.int32)
-            state[f"{t}.change.rows"] = update.rows
-        return state
-
-    @staticmethod
-    def from_state(state: dict[str, Tensor], tasks: int, like: Tensor) -> RowBlock:
-        """Return the block with this state after so many tasks; `like` is the table.
-
-        Raises an error if the state does not fit the table.
-        """
-        block = RowBlock(len(like), like)
-        block.basis = state["rows"].long()
-        if block.rank and not 0 <= int(block.basis.min()) <= int(block.basis.max()) < len(like):
-            raise ValueError(f"it protects rows outside of a table of {len(like)}")
-        for t in range(tasks):
-            columns, of_update = state[f"{t}.columns"].long(), state[f"{t}.change.columns"].long()
-            rows = state[f"{t}.change.rows"]
-            for numbers in (columns, of_update):
-                if len(numbers) and not 0 <= int(numbers.min()) <= int(numbers.max()) < block.rank:
-                    raise ValueError(f"task {t} uses rows that are not among the {block.rank} protected ones")
-            if rows.ndim != 2 or rows.shape != (len(of_update), like.shape[1]):
-                raise ValueError(f"task {t} has rows of shape {tuple(rows.shape)} for a table of {tuple(like.shape)}")
-            block.subspaces.append(Subspace(columns, like.new_zeros(len(like), 0)))
-            block.updates.append(TaskUpdate(of_update, rows))
-        return block
 
 
 class RowWeight:
@@ -204,7 +131,7 @@ class EmbeddingLayer(Layer):
         uses: All embeddings that have this table.
     """
 
-    def __init__(self, name: str, module: nn.Embedding, uses: Iterable[Use] = ()) -> None:
+    def __init__(self, name: str, module: nn.Embedding | nn.EmbeddingBag, uses: Iterable[Use] = ()) -> None:
         super().__init__(name, module, "weight", _TableKind(), [*uses])
 
     def _empty_blocks(self) -> list[RowBlock]:  # type: ignore[override]
@@ -225,7 +152,8 @@ class EmbeddingLayer(Layer):
             rows.start_from(block.updates[max(task.task for task in tasks)])
         self.parametrizations = [rows]  # type: ignore[list-item]
         for use in self.uses:
-            use.host.forward = EmbeddingForward(use.host, rows)  # type: ignore[arg-type]
+            forward = BagForward if isinstance(use.host, nn.EmbeddingBag) else EmbeddingForward
+            use.host.forward = forward(use.host, rows)  # type: ignore[arg-type]
         remember_rows(self.module, rows.seen)
         return self._register(rows.parameters())
 
@@ -260,8 +188,41 @@ class EmbeddingForward:
     def __call__(self, input: Tensor) -> Tensor:
         if self.module.training:
             self.rows.seen[input.flatten()] = True
+        module, rows = self.module, self.rows
+        with no_autocast(rows.weight):
+            if module.scale_grad_by_freq:  # counts rows in the whole table
+                return functional.embedding(input, rows.effective_weight(), module.padding_idx, scale_grad_by_freq=True)
+            return rows.look_up(input, module.padding_idx, sparse=module.sparse)
+
+
+class BagForward:
+    """The forward of an embedding bag with a reparametrized table, which remembers what was looked up in training.
+
+    Args:
+        module: The embedding bag.
+        rows: The table.
+    """
+
+    def __init__(self, module: nn.EmbeddingBag, rows: RowWeight) -> None:
+        self.module, self.rows = module, rows
+
+    def __call__(
+        self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None
+    ) -> Tensor:
+        module = self.module
+        if module.training:
+            self.rows.seen[input.flatten()] = True
         with no_autocast(self.rows.weight):
-            return self.rows.look_up(input, self.module.padding_idx, sparse=self.module.sparse)
+            return functional.embedding_bag(
+                input,
+                self.rows.effective_weight(),
+                offsets,
+                scale_grad_by_freq=module.scale_grad_by_freq,
+                mode=module.mode,
+                per_sample_weights=per_sample_weights,
+                include_last_offset=module.include_last_offset,
+                padding_idx=module.padding_idx,
+            )
 
 
 class _TableKind(LinearKind):

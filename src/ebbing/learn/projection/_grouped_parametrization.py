@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from ebbing.learn.projection._autograd import scale_gradient
-from ebbing.learn.projection._parametrization import orthogonal_complement
 from ebbing.learn.projection._task_updates import TaskUpdate, TrustedTask
+from ebbing.learn.projection.subspaces import orthogonal_complement
 
 
 class GroupedRotatedWeight:

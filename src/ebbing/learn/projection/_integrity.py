@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
 
@@ -13,6 +13,7 @@ from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 from ebbing._warnings import warn
 from ebbing.learn.projection._layers import Layer
 from ebbing.learn.projection._recording import recorded_inputs
+from ebbing.learn.projection._unprotected import Problem, describe_problems
 from ebbing.learn.projection.subspaces import BasisUpdate
 from ebbing.learn.training._inputs import Inputs, map_inputs
 
@@ -215,9 +216,13 @@ def check_not_compiled(network: nn.Module) -> None:
 
 
 def check_single_use(
-    layers: list[Layer], forward: Callable[[Inputs], Tensor], network: nn.Module, inputs: Inputs
+    layers: list[Layer],
+    forward: Callable[[Inputs], Tensor],
+    network: nn.Module,
+    inputs: Inputs,
+    per_task: Sequence[str] = (),
 ) -> None:
-    """Raise an error if a weight is used other than by calling its layer.
+    """Raise an error if weights are used other than by calling their layers; it lists all of them.
 
     A parametrized layer does not use its module's weight: wherever else the network uses it, it would not be trained.
     The inputs of a layer are recorded when the layer is called: if only its forward is, nothing would be protected.
@@ -229,15 +234,18 @@ def check_single_use(
         return
     values = [[layer.weight, *(p for one in layer.parametrizations for p in one.parameters())] for layer in layers]
     gradients = iter(torch.autograd.grad(outputs.sum(), list(chain.from_iterable(values)), allow_unused=True))
+    problems: list[Problem] = []
     for layer, (_, *parameters) in zip(layers, values, strict=True):
         weight_gradient, parameter_gradients = next(gradients), [next(gradients) for _ in parameters]
+        name = layer.name if layer.key == "weight" else layer.weight_name
         if not recorded[layer.name] and any(gradient is not None for gradient in parameter_gradients):
-            raise ValueError(
-                f"the network calls the forward of layer {layer.name!r} instead of the layer: its inputs cannot be "
-                "recorded, and not be protected; call the layer itself"
+            reason = (
+                f"the network calls the forward of layer {layer.name!r} instead of the layer: call the layer itself"
             )
+            problems.append(Problem(name, reason))
         if weight_gradient is not None:
-            raise ValueError(
-                f"the network uses the weight of layer {layer.name!r} outside of the layer, where it cannot be "
-                "protected; call the layer itself, or name it in per_task= to give each task a separate copy"
-            )
+            problems.append(Problem(name, f"the network uses the weight of layer {layer.name!r} outside of the layer"))
+    if problems:
+        failed = {problem.name for problem in problems}
+        fine = [layer.weight_name for layer in layers if {layer.name, layer.weight_name}.isdisjoint(failed)]
+        raise ValueError(describe_problems(problems, per_task, fine))

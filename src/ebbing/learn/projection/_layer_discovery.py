@@ -71,7 +71,7 @@ def discover_layers(network: nn.Module, per_task: Sequence[str]) -> NetworkParts
         found.add_module(name, module)
     layers, problems = found.layers()
     if problems:
-        raise ValueError(describe_problems(problems, per_task))
+        raise ValueError(describe_problems(problems, per_task, [layer.weight_name for layer in layers]))
     if not layers:
         raise ValueError(
             "the network has no layer to protect: every one is frozen or named in per_task=, or there is none; use "

@@ -9,9 +9,9 @@ Every kind has one or several blocks. A block multiplies inputs x (d,) by a matr
 | Conv1d, Conv2d, Conv3d | one for each group | patches, d = channels * kernel |
 | ConvTranspose1d, 2d, 3d | one for each group; its outputs are those of the whole kernel | channels at a place |
 | MultiheadAttention, in_proj | one in self-attention, else one for each of query, key and value | the tokens |
-| LSTM, GRU, RNN | one for each weight | inputs or hidden states of all steps |
+| LSTM, GRU, RNN, and their cells | one for each weight | inputs or hidden states of all steps |
 
-`Embedding` is in `_embedding`: its inputs are unit vectors, one for each row.
+`Embedding` and `EmbeddingBag` are in `_embedding`: their inputs are unit vectors, one for each row.
 """
 
 from __future__ import annotations
@@ -188,3 +188,14 @@ def is_attention(module: nn.Module) -> bool:
 def is_recurrent(module: nn.Module) -> bool:
     """Return whether a module is an LSTM, GRU or RNN of PyTorch, with its forward."""
     return any(isinstance(module, kind) and type(module).forward is kind.forward for kind in (nn.LSTM, nn.GRU, nn.RNN))
+
+
+def is_cell(module: nn.Module) -> bool:
+    """Return whether a module is a cell of an LSTM, GRU or RNN, with its forward."""
+    kinds = (nn.LSTMCell, nn.GRUCell, nn.RNNCell)
+    return any(isinstance(module, kind) and type(module).forward is kind.forward for kind in kinds)
+
+
+def is_table(module: nn.Module) -> bool:
+    """Return whether a module looks up rows of a table."""
+    return isinstance(module, nn.Embedding | nn.EmbeddingBag)

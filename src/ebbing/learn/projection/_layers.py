@@ -18,7 +18,7 @@ from torch.nn import functional
 from ebbing.learn.projection._authors_variant import AuthorsWeight
 from ebbing.learn.projection._autograd import no_autocast
 from ebbing.learn.projection._blocks import Block
-from ebbing.learn.projection._calls import Calls, GramMatrices, count_rows, first_row, split_rows
+from ebbing.learn.projection._calls import Calls, GramMatrices, count_rows, first_row, split_rows, square_root
 from ebbing.learn.projection._grouped_parametrization import GroupedRotatedWeight
 from ebbing.learn.projection._layer_kinds import Kind, LinearKind, layer_kind
 from ebbing.learn.projection._parametrization import ParametrizationKind, RotatedWeight
@@ -92,11 +92,8 @@ class Layer:
     @property
     def is_linear(self) -> bool:
         """Whether the module is a linear layer that alone uses the weight, and is called itself."""
-        return isinstance(self.kind, LinearKind) and isinstance(self.module, nn.Linear) and self._is_called_alone
-
-    @property
-    def _is_called_alone(self) -> bool:
-        return len(self.uses) == 1 and self.uses[0].host is self.module
+        called_alone = len(self.uses) == 1 and self.uses[0].host is self.module
+        return isinstance(self.kind, LinearKind) and isinstance(self.module, nn.Linear) and called_alone
 
     @property
     def weights(self) -> tuple[Tensor, ...]:
@@ -240,7 +237,7 @@ class Layer:
         rows, outputs = input.numel() // input.shape[-1], len(self.weight)
         batch = self.rotated_batch
         rotated = batch.rotated if batch is not None and batch.matches(input) else None
-        if rows > outputs and rotated is None:
+        if rotated is None and parametrization.rotates_weight(rows):
             with no_autocast(input):
                 weight = parametrization.effective_weight()
             return functional.linear(input, weight, bias)
@@ -278,10 +275,7 @@ class Layer:
             if size * sum(map(count_rows, calls)) <= MAX_INPUT_BYTES:
                 parts = [self.input_columns(call) for call in calls]
                 return [torch.cat(of_block, dim=1) for of_block in zip(*parts, strict=True)]
-        spectra = (torch.linalg.eigh(gram) for gram in self.add_grams(calls))
-        factors = [vectors * values.clamp(min=0).sqrt() for values, vectors in spectra]
-        # A column of zeros makes `spectrum` decompose R R', in half of the time of R.
-        return [functional.pad(R, (0, 1)) for R in factors] if isinstance(calls[0], GramMatrices) else factors
+        return [square_root(gram) for gram in self.add_grams(calls)]
 
     def add_grams(self, calls: Calls) -> GramMatrices:
         """Return the sum of R R' (d, d) of each block over all calls, in double precision."""

@@ -41,17 +41,13 @@ from torch import Tensor, nn
 
 from ebbing.learn.projection._autograd import differentiable_gradients, no_autocast_backward, scale_gradient
 from ebbing.learn.projection._task_updates import TaskUpdate, TrustedTask
+from ebbing.learn.projection.subspaces import orthogonal_complement
 
 ParametrizationKind = Literal["scaled", "free", "authors"]
 """How trusted directions are trained: scaled as in (2), freely, or scaled with unprotected directions."""
 
 MAX_TRUSTED = 60
 """The largest number of tasks that can be trusted at once: a 64-bit integer encodes which of them use a column."""
-
-
-def orthogonal_complement(basis: Tensor) -> Tensor:
-    """Return an orthonormal basis N (d, d - m) of the orthogonal complement of the columns of M (d, m)."""
-    return torch.linalg.qr(basis.double(), mode="complete").Q[:, basis.shape[1] :].to(basis.dtype)
 
 
 def rotated_rows(weight: Tensor, rotation: Tensor | None) -> Tensor:
@@ -152,12 +148,17 @@ class RotatedWeight:
         self._initial_active = self.active.detach().clone()
 
     def linear(self, inputs: Tensor, rotated: Tensor | None = None) -> Tensor:
-        """Return W_eff x for inputs (rows, d): cheaper than `effective_weight` for fewer rows than outputs.
+        """Return W_eff x for inputs (rows, d), which are rotated instead of the weight.
 
         `rotated` is the same inputs times U, if already computed; then the inputs must require no gradient.
         """
         rotated = inputs if self.rotation is None else rotated
         return _RotatedLinear.apply(inputs, rotated, self.active, self)  # pyright: ignore[reportReturnType]
+
+    def rotates_weight(self, rows: int) -> bool:
+        """Return whether so many inputs take longer to rotate than the trained rows of the weight."""
+        trained, outputs = self.active.shape
+        return rows * self.weight.shape[1] > trained * outputs
 
     def effective_weight(self) -> Tensor:
         """Return W_eff (out, d), differentiable, with the scaled gradient."""

@@ -1,4 +1,4 @@
-"""The inputs of the products in an LSTM, GRU or RNN: its inputs and hidden states, step by step."""
+"""The inputs of the products in an LSTM, GRU or RNN, or in a cell of one: inputs and hidden states, step by step."""
 
 from __future__ import annotations
 
@@ -45,6 +45,15 @@ def recurrent_inputs(module: nn.RNNBase, positional: tuple[Any, ...], keywords: 
             outputs.append(_reversed(y, lengths) if direction else y)
         x = torch.cat(outputs, dim=-1)
     return found
+
+
+def cell_inputs(module: nn.RNNCellBase, positional: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Call]:
+    """Return the inputs of both products of a cell in one step: its input and its hidden state, which may be zero."""
+    named = dict(zip(("input", "hx"), positional, strict=False)) | keywords
+    x, state = named["input"].detach(), named.get("hx")
+    hidden = state[0] if isinstance(state, tuple | list) else state
+    h = x.new_zeros(*x.shape[:-1], module.hidden_size) if hidden is None else hidden.detach()
+    return {"weight_ih": x if x.ndim == 2 else x[None], "weight_hh": h if h.ndim == 2 else h[None]}
 
 
 def _batched(state: Tensor) -> Tensor:

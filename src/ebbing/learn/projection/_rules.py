@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 from torch import Tensor
 
+from ebbing.learn._stored_names import stored_kind
 from ebbing.learn.projection._authors_variant import AuthorsDeviation
 from ebbing.learn.projection._parametrization import ParametrizationKind
 from ebbing.learn.projection.subspaces import BasisUpdate
@@ -36,3 +37,13 @@ class ProjectionRules(Protocol):
     def reproduces(self, deviation: AuthorsDeviation) -> bool: ...
     def select_directions(self, layer: int, task: int, M: Tensor, R: Tensor) -> BasisUpdate: ...
     def select_trusted(self, gradient_norm: float, projected_norms: Sequence[float]) -> dict[int, float]: ...
+
+
+def describe_rules(method: ProjectionRules) -> dict[str, Any]:
+    """Return the settings in which a state and the learner that restores it must agree."""
+    return {
+        "kind": stored_kind(method),
+        "per_task": list(method.per_task),
+        "norms": method.norms,
+        "as_published": [name for name in get_args(AuthorsDeviation) if method.reproduces(name)],
+    }

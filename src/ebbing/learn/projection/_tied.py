@@ -19,13 +19,14 @@ from torch import Tensor, nn
 
 from ebbing.learn.projection._blocks import Block
 from ebbing.learn.projection._calls import Calls
-from ebbing.learn.projection._embedding import RowBlock, remember_rows
-from ebbing.learn.projection._layer_kinds import LinearKind
+from ebbing.learn.projection._embedding import remember_rows
+from ebbing.learn.projection._layer_kinds import LinearKind, is_table
 from ebbing.learn.projection._layers import Layer
-from ebbing.learn.projection._parametrization import ParametrizationKind, orthogonal_complement
+from ebbing.learn.projection._parametrization import ParametrizationKind
+from ebbing.learn.projection._row_blocks import RowBlock
 from ebbing.learn.projection._substitution import SubstitutedForward, Use
 from ebbing.learn.projection._task_updates import TaskUpdate, TrustedTask
-from ebbing.learn.projection.subspaces import BasisUpdate
+from ebbing.learn.projection.subspaces import BasisUpdate, orthogonal_complement
 
 
 class TiedWeight:
@@ -120,7 +121,7 @@ class TiedLayer(Layer):
         self.parametrizations = [tied]  # type: ignore[list-item]
         for use in self.uses:
             forward = SubstitutedForward(use, self.effective_weight, use.host.forward)
-            if isinstance(use.host, nn.Embedding):
+            if is_table(use.host):
                 forward = TiedEmbeddingForward(use, self.effective_weight, use.host.forward, tied)
             use.host.forward = forward
         remember_rows(self.module, tied.seen)
@@ -168,7 +169,7 @@ class TiedEmbeddingForward(SubstitutedForward):
         super().__init__(use, compute, forward)
         self.tied = tied
 
-    def __call__(self, input: Tensor) -> Tensor:
+    def __call__(self, input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if self.use.host.training:
             self.tied.seen[input.flatten()] = True
-        return super().__call__(input)
+        return super().__call__(input, *args, **kwargs)

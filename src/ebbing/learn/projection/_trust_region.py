@@ -18,6 +18,14 @@ def empty_trust_region(layers: list[Layer]) -> TrustRegion:
     return [[[] for _ in layer.blocks] for layer in layers]
 
 
+def trusted_names(layers: list[Layer], region: TrustRegion, tasks: list[str]) -> dict[str, list[str]]:
+    """Return the names of the trusted tasks by layer."""
+    return {
+        layer.name: [tasks[j] for j in sorted({one.task for block in trusted for one in block})]
+        for layer, trusted in zip(layers, region, strict=True)
+    }
+
+
 def select_trust_region(method: ProjectionRules, layers: list[Layer], gradients: list[Tensor]) -> TrustRegion:
     """Return the tasks that the method trusts in every layer and block, given the gradient of every layer's weight."""
     region: TrustRegion = []

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from itertools import pairwise
 from typing import NamedTuple
 
 from torch import nn
 from torch.nn.parameter import is_lazy
 
-from ebbing.learn.projection._layer_kinds import Kind, LinearKind, is_attention, is_recurrent, layer_kind
+from ebbing.learn.projection._layer_kinds import (
+    Kind,
+    LinearKind,
+    is_attention,
+    is_cell,
+    is_recurrent,
+    is_table,
+    layer_kind,
+)
 from ebbing.learn.projection._layers import full_name
 
 
@@ -27,12 +37,12 @@ class Problem(NamedTuple):
 
 def product_parameters(module: nn.Module) -> tuple[dict[str, Kind | None], set[str]]:
     """Return the weights of a module that multiply inputs, with their kinds (None for a table), and its biases."""
-    if isinstance(module, nn.Embedding):
+    if is_table(module):
         return {"weight": None}, set()
     if is_attention(module):
         weights = ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight")
         return dict.fromkeys(weights, LinearKind()), {"in_proj_bias", "bias_k", "bias_v"}
-    if is_recurrent(module):
+    if is_recurrent(module) or is_cell(module):
         names = [*module._parameters]
         kinds = {name: LinearKind() for name in names if name.startswith(("weight_ih", "weight_hh"))}
         return {**kinds}, {name for name in names if name.startswith("bias")}
@@ -42,8 +52,8 @@ def product_parameters(module: nn.Module) -> tuple[dict[str, Kind | None], set[s
 
 def unsupported_reason(module: nn.Module) -> str | None:
     """Return why a module of a kind that can be protected cannot be, or None."""
-    if isinstance(module, nn.Embedding):
-        if type(module).forward is not nn.Embedding.forward:
+    if isinstance(module, nn.Embedding | nn.EmbeddingBag):
+        if type(module).forward not in (nn.Embedding.forward, nn.EmbeddingBag.forward):
             return "has a forward of its own"
         if module.max_norm is not None:
             return "changes its rows whenever it looks them up (max_norm)"
@@ -56,16 +66,15 @@ def problem_of(name: str, module: nn.Module, key: str) -> Problem:
     """Return the problem of a parameter that cannot be protected."""
     kind = type(module).__name__
     if (reason := unsupported_reason(module)) is not None:
-        return Problem(name, f"layer {name!r} is a {kind} that {reason}")
+        return Problem(name, f"layer {name!r} ({kind}) {reason}")
     if layer_kind(module) is not None:  # with a weight that is computed
-        trained = ", ".join(key for key, value in module._parameters.items() if value is not None)
-        return Problem(name, f"layer {name!r} computes its weight from {trained} (as weight_norm and pruning do)")
+        return Problem(name, f"layer {name!r} ({kind}) computes its weight, as weight_norm and pruning do")
     if any(product_parameters(part)[0] for part in module.modules()):
         where = f"module {name!r}" if name else "the network"
         return Problem(full_name(name, key), f"{where} has a parameter {key!r} outside of its layers")
     if not name:
         return Problem(key, f"the network has a parameter {key!r} outside of its layers")
-    return Problem(name, f"layer {name!r} is a {kind}, whose {key!r} is no product with inputs")
+    return Problem(name, f"layer {name!r} ({kind}) is no product of a weight and inputs")
 
 
 def shared_problem(names: Sequence[str], other: str) -> Problem:
@@ -74,18 +83,54 @@ def shared_problem(names: Sequence[str], other: str) -> Problem:
     return Problem(names[0], f"parameters {shown} are the same, used in ways that cannot be protected together")
 
 
-def describe_problems(problems: Sequence[Problem], per_task: Sequence[str]) -> str:
-    """Return the message that lists all problems, and the line to type."""
+def describe_problems(problems: Sequence[Problem], per_task: Sequence[str], protected: Sequence[str] = ()) -> str:
+    """Return the message that lists all problems, and the line to type.
+
+    Args:
+        problems: What cannot be protected.
+        per_task: What has been named already.
+        protected: The names of weights that can be protected, which the line must not name.
+
+    Returns:
+        The message.
+    """
     whole = {problem.name for problem in problems}
-    outermost = [one for one in problems if not any(one.name.startswith(f"{name}.") for name in whole)]
-    listed = list(dict.fromkeys(problem.reason for problem in outermost))
-    names = list(dict.fromkeys([*per_task, *(problem.name for problem in outermost)]))
-    written = ", ".join(map(repr, names)) + ("," if len(names) == 1 else "")
-    heading = "this cannot be protected" if len(listed) == 1 else f"these {len(listed)} parts cannot be protected"
+    outermost = list(dict.fromkeys(one for one in problems if not any(one.name.startswith(f"{n}.") for n in whole)))
+    listed, names = _summarize(outermost, protected)
+    heading, them = ("this cannot be protected", "it")
+    if len(outermost) > 1:
+        heading, them = f"these {len(outermost)} parts cannot be protected", "them"
     return (
-        f"{heading}: {'; '.join(listed)}. Give each task a copy of {'it' if len(listed) == 1 else 'them'}: "
-        f"per_task=({written}); or freeze what need not be trained, with requires_grad_(False)"
+        f"{heading}: {'; '.join(listed)}. Give each task a copy of {them}: {per_task_line([*per_task, *names])}; or "
+        "freeze what need not be trained, with requires_grad_(False)"
     )
+
+
+def per_task_line(names: Sequence[str]) -> str:
+    """Return the setting that gives each task a copy of some modules or parameters, as one types it."""
+    written = list(dict.fromkeys(names))
+    return f"per_task=({', '.join(map(repr, written))}{',' if len(written) == 1 else ''})"
+
+
+def _summarize(problems: Sequence[Problem], protected: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return reasons and names; one of each for equal blocks, "blocks.*.scale" for "blocks.0.scale" and so on."""
+    groups: dict[tuple[str, str], list[Problem]] = {}
+    for problem in problems:
+        pattern = _without_numbers(problem.name)
+        if any(fnmatchcase(name, pattern) or fnmatchcase(name, f"{pattern}.*") for name in protected):
+            pattern = problem.name
+        groups.setdefault((pattern, _without_numbers(problem.reason)), []).append(problem)
+    reasons, names = [], []
+    for (pattern, reason), found in groups.items():
+        several = len({one.name for one in found}) > 1
+        reasons.append(f"{reason} ({len(found)} times)" if several else found[0].reason)
+        names.append(pattern if several else found[0].name)
+    return list(dict.fromkeys(reasons)), names
+
+
+def _without_numbers(text: str) -> str:
+    """Return a text with a star in the place of every number of a block in a name."""
+    return re.sub(r"(?<=[.'])\d+(?=[.'])|(?<=\.)\d+$|^\d+(?=\.)", "*", text)
 
 
 def check_not_lazy(name: str, module: nn.Module) -> None:
@@ -93,7 +138,7 @@ def check_not_lazy(name: str, module: nn.Module) -> None:
     values = (*module._parameters.values(), *module._buffers.values())
     if any(value is not None and is_lazy(value) for value in values):
         raise ValueError(
-            f"layer {name!r} is a {type(module).__name__} with uninitialized weights: call the network on a batch first"
+            f"layer {name!r} ({type(module).__name__}) has uninitialized weights: call the network on a batch first"
         )
 
 

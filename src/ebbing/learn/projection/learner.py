@@ -14,19 +14,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from itertools import chain
-from typing import Any, cast, get_args
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ebbing.learn._stored_names import stored_kind
 from ebbing.learn.projection._activations import batch_size, layer_inputs, weight_gradients
-from ebbing.learn.projection._authors_variant import AuthorsDeviation
 from ebbing.learn.projection._autograd import no_autocast
 from ebbing.learn.projection._integrity import (
     Fingerprint,
-    check_basis_update,
     check_not_compiled,
     check_precision,
     check_same_parameters,
@@ -40,29 +36,21 @@ from ebbing.learn.projection._integrity import (
 )
 from ebbing.learn.projection._layer_discovery import discover_layers
 from ebbing.learn.projection._layers import Layer
-from ebbing.learn.projection._rotated_batch import RotatedBatch
-from ebbing.learn.projection._rules import ProjectionRules
-from ebbing.learn.projection._trust_region import TrustRegion, empty_trust_region, select_trust_region
-from ebbing.learn.projection.subspaces import BasisUpdate
-from ebbing.learn.projection.threshold import Threshold
-from ebbing.learn.tasks.base import TaskData
-from ebbing.learn.training._arguments import as_batches
+from ebbing.learn.projection._memory import Memory, parse_memory
+from ebbing.learn.projection._protection import check_settings, parametrize_layers, protect_layers
+from ebbing.learn.projection._rotated_data import rotated_batches
+from ebbing.learn.projection._rules import ProjectionRules, describe_rules
+from ebbing.learn.projection._snapshot import copy_weights, effective_weights, snapshot_layers, write_weights
+from ebbing.learn.projection._trust_region import TrustRegion, empty_trust_region, select_trust_region, trusted_names
+from ebbing.learn.training._arguments import as_examples
 from ebbing.learn.training._buffers import buffer_shapes, check_buffer_shapes, snapshot_buffers
 from ebbing.learn.training._inputs import Inputs, first_inputs, input_tensors
 from ebbing.learn.training._modes import frozen_modules, preserved_modes
 from ebbing.learn.training._network_checks import check_not_inference_mode
-from ebbing.learn.training._state_file import State, decode_json, encode_json, with_prefix
+from ebbing.learn.training._state_file import State
 from ebbing.learn.training._task_argument import bind_task, task_bound
 from ebbing.learn.training.base_learner import BaseLearner, TrainableParameters
-from ebbing.learn.training.batches import (
-    Data,
-    Pair,
-    check_labels,
-    draw_examples,
-    shuffled_batches,
-    subsample,
-    training_pair,
-)
+from ebbing.learn.training.batches import Data, Pair, draw_examples
 from ebbing.learn.training.schedule import Loss, task_loss
 
 MAX_CHECKED = 64
@@ -106,11 +94,7 @@ class ProjectionLearner(BaseLearner):
         self._task_specific = self._per_task + biases + buffers + task_specific_norms  # names
         self._task_values: list[dict[str, Tensor]] = []  # for every learned task, by name
         self.trusted = []
-        shares = cast(Threshold, method.threshold).share
-        for setting, values in (("num_examples", method.num_examples), ("threshold", shares)):
-            if isinstance(values, tuple) and len(values) != len(self.layers):
-                names = ", ".join(layer.name for layer in self.layers)
-                raise ValueError(f"{setting}={values}: give one number, or one for each of the layers {names}")
+        check_settings(method, self.layers)
 
     def __repr__(self) -> str:
         protected = ", ".join(f"{name} {share:.0%}" for name, share in self.protected.items())
@@ -131,32 +115,10 @@ class ProjectionLearner(BaseLearner):
     def _batches(
         self, data: Data, generator: torch.Generator | None, *, any_labels: bool = False
     ) -> Callable[[], Iterable[Pair]]:
-        """Return a function that yields the batches of an epoch, rotated in advance where the first layer is linear.
-
-        Rotating every input once per task instead of once per epoch saves up to half of a step on small networks.
-        """
-        layer, size = self.layers[0], self.schedule.batch_size
+        """Return a function that yields the batches of an epoch, rotated in advance where the first layer is linear."""
         plain_batches = super()._batches(data, generator, any_labels=any_labels)
-        if not isinstance(data, TaskData | tuple) or not layer.is_linear:
-            return plain_batches
-        rotation = layer.parametrizations[0].rotation
-        inputs, labels = training_pair(cast(TaskData | Pair, data))
-        if rotation is None or not isinstance(inputs, Tensor) or inputs.ndim != 2:
-            return plain_batches
-        if inputs.shape[1] != len(rotation) or inputs.dtype != rotation.dtype:
-            return plain_batches
-        if not any_labels:
-            check_labels(labels)
-        with no_autocast(rotation):
-            rotated = torch.cat([self._to_device(part) @ rotation for part in inputs.split(4096)])
-
-        def epoch() -> Iterator[Pair]:
-            for batch in shuffled_batches((inputs, rotated, labels), size, generator):
-                batch_inputs, batch_rotated, batch_labels = map(self._to_device, batch)
-                layer.rotated_batch = RotatedBatch(batch_inputs, batch_rotated, batch_inputs._version)
-                yield batch_inputs, batch_labels
-
-        return epoch
+        size = self.schedule.batch_size
+        return rotated_batches(self.layers[0], data, size, generator, any_labels=any_labels) or plain_batches
 
     @contextmanager
     def task(self, task: str, examples: Data, loss: Loss = task_loss) -> Iterator[TrainableParameters]:
@@ -184,7 +146,8 @@ class ProjectionLearner(BaseLearner):
             check_not_compiled(self.network)
             check_same_parameters(self.network, self._signatures)
             self._fingerprint = warn_if_changed(self.layers, self._fingerprint)
-            inputs, labels = self._pair_to_device(self._examples(examples))
+            pair = as_examples(examples, max(self._num_examples()), self._dtype, self.schedule.batch_size)
+            inputs, labels = self._pair_to_device(pair)
             if not all(part.isfinite().all() for part in input_tensors(inputs)):
                 raise ValueError(f"inputs of task {task!r} are not all finite: remove NaN and infinite values")
             undo = self._snapshot()
@@ -216,33 +179,15 @@ class ProjectionLearner(BaseLearner):
                 self._restore_network()
                 raise
 
-    def _examples(self, examples: Data) -> Pair:
-        """Return at most as many examples as any layer needs, the same ones in every call."""
-        count, generator = max(self._num_examples()), torch.Generator().manual_seed(0)
-        examples = as_batches(examples, self._dtype, self.schedule.batch_size, generator)
-        if isinstance(examples, TaskData | tuple):
-            return subsample(training_pair(cast(TaskData | Pair, examples)), count)
-        return draw_examples(examples, count, generator)
-
     def _start_task(self, inputs: Inputs, labels: Tensor, loss: Loss) -> TrainableParameters:
         """Select the trusted tasks, parametrize every layer, and return the parameters to train."""
         self._write_values({name: self._initial_values[name] for name in self._per_task})
-        named: dict[str, nn.Parameter] = {}
         trust_region = self._select_trust_region(inputs, labels, loss)
-        self.trusted.append(
-            {
-                layer.name: [self.tasks[j] for j in sorted({one.task for block in trusted for one in block})]
-                for layer, trusted in zip(self.layers, trust_region, strict=True)
-            }
-        )
-        kind, starts_from_latest = self.method.parametrization, self.method.starts_from_latest
-        for layer, trusted in zip(self.layers, trust_region, strict=True):
-            parameters = layer.parametrize(trusted, kind, starts_from_latest=starts_from_latest)
-            suffixes = [""] if len(parameters) == 1 else [f".{i}" for i in range(len(parameters))]
-            named |= {f"{layer.name}.weight{suffix}": p for suffix, p in zip(suffixes, parameters, strict=True)}
+        self.trusted.append(trusted_names(self.layers, trust_region, self.tasks))
+        named = parametrize_layers(self.method, self.layers, trust_region)
         forward = bind_task(self.network, len(self.tasks))
         some = first_inputs(inputs, batch_size(self.network) or MAX_CHECKED)
-        check_single_use(self.layers, forward, self.network, some)
+        check_single_use(self.layers, forward, self.network, some, self.method.per_task)
         return TrainableParameters(named | self._other_parameters())
 
     def _finish_task(self, task: str, inputs: Inputs) -> None:
@@ -261,19 +206,11 @@ class ProjectionLearner(BaseLearner):
         """Return a function that restores everything to the current state."""
         parameters = dict(self.network.named_parameters())
         values = self._copy_values(name for name in {*self._task_specific, *self._norms} if name in parameters)
-        restore_buffers = snapshot_buffers(self.network)
-        weights = [[weight.clone() for weight in layer.weights] for layer in self.layers]
-        blocks = [[(block, block.basis) for block in layer.blocks] for layer in self.layers]
-        count, latest_fingerprint = len(self.tasks), self._fingerprint
+        restore_buffers, count = snapshot_buffers(self.network), len(self.tasks)
+        restore_layers, latest_fingerprint = snapshot_layers(self.layers, count), self._fingerprint
 
         def undo() -> None:
-            for layer, layer_weights, layer_blocks in zip(self.layers, weights, blocks, strict=True):
-                layer.remove_parametrizations()
-                layer.set_blocks([block for block, _ in layer_blocks])  # protecting the task may have split them
-                layer.set_weights(layer_weights)
-                for block, basis in layer_blocks:
-                    block.basis = basis
-                    del block.subspaces[count:], block.updates[count:]
+            restore_layers()
             self._write_values(values)
             restore_buffers()
             del self.tasks[count:], self._task_values[count:], self.trusted[count:]
@@ -309,15 +246,7 @@ class ProjectionLearner(BaseLearner):
         with self._task_weights(task, shared=self.method.reproduces("shared weights measured")), torch.no_grad():
             forward = bind_task(self.network, task)
             recorded = layer_inputs(self.network, forward, self.layers, inputs, self._num_examples())
-        leave_out_strongest = self.method.reproduces("strongest unprotected")
-        for number, layer in enumerate(self.layers):
-
-            def select(M: Tensor, R: Tensor, number: int = number, layer: Layer = layer) -> BasisUpdate:
-                update = self.method.select_directions(number, task, M, R)
-                check_basis_update(self.method, layer.name, M, update)
-                return update
-
-            layer.protect(recorded.pop(layer.name), select, leave_out_strongest=leave_out_strongest)
+        protect_layers(self.method, self.layers, task, recorded)
 
     def _num_examples(self) -> list[int]:
         """Return the number of examples for each layer."""
@@ -333,86 +262,38 @@ class ProjectionLearner(BaseLearner):
     @contextmanager
     def _task_weights(self, task: int | None, *, shared: bool = False) -> Iterator[None]:
         """Put the weights of a task into the network; with `shared`, without its updates of the layers' weights."""
-        weights = [[weight.clone() for weight in layer.weights] for layer in self.layers]
-        before = self._copy_values(self._task_specific)
+        weights, before = copy_weights(self.layers), self._copy_values(self._task_specific)
 
         def restore() -> None:
-            for layer, layer_weights in zip(self.layers, weights, strict=True):
-                layer.set_weights(layer_weights)
+            write_weights(self.layers, weights)
             self._write_values(before)
 
         with preserved_modes(self.network), self._restored_after(restore):
             if task is not None:
                 self._write_values(self._initial_values | self._task_values[task])
             if task is not None and not shared:
-                for layer, layer_weights in zip(self.layers, weights, strict=True):
-                    pairs = zip(layer.blocks, layer_weights, strict=True)
-                    layer.set_weights(block.effective_weight(weight, task) for block, weight in pairs)
+                write_weights(self.layers, effective_weights(self.layers, weights, task))
             self.network.eval()
             yield
 
-    # Saving and loading: state keys ("fresh", "own", "layer") are those of the first files
+    # Saving and loading
 
     def _method_state(self) -> State:
-        state = {f"fresh.{name}": value for name, value in self._initial_values.items()}
-        state["trusted"] = encode_json(self.trusted)
-        for t, values in enumerate(self._task_values):
-            state |= {f"own.{t}.{name}": value for name, value in values.items()}
-        for layer in self.layers:
-            for b, block in enumerate(layer.blocks):
-                state |= {f"layer.{layer.name}.{b}.{name}": value for name, value in block.state().items()}
-        return state
+        blocks = [layer.blocks for layer in self.layers]
+        return Memory(self._initial_values, self._task_values, self.trusted, blocks).state(self.layers)
 
     def _parse_method_state(self, state: State, tasks: int) -> Callable[[], None]:
-        current = self._values()
-        initial_values = {name: state[f"fresh.{name}"] for name in self._initial_values}
-        task_values = [self._without_frozen(with_prefix(state, f"own.{t}."), state) for t in range(tasks)]
-        for t, values in enumerate(task_values):
-            if missing := sorted({*self._task_specific} - values.keys() - initial_values.keys()):
-                raise ValueError(f"task {t} has no task-specific {missing[0]!r}")
-        for name, value in chain(initial_values.items(), *(values.items() for values in task_values)):
-            if name not in {*self._task_specific, *initial_values} or value.shape != current[name].shape:
-                raise ValueError(f"{name} of shape {tuple(value.shape)} is not task-specific in this network")
-        # Files of early versions do not store the trusted tasks.
-        trusted = decode_json(state["trusted"]) if "trusted" in state else [{} for _ in range(tasks)]
-        blocks = []
-        for layer in self.layers:
-            count = len(layer.blocks)
-            if layer.is_attention and with_prefix(state, f"layer.{layer.name}.1."):
-                count = 3  # with separate inputs of query, key and value
-            states = [with_prefix(state, f"layer.{layer.name}.{b}.") for b in range(count)]
-            blocks.append(layer.restored_blocks(states, tasks))
-        prefixes = tuple(
-            f"layer.{layer.name}.{b}."
-            for layer, restored in zip(self.layers, blocks, strict=True)
-            for b in range(len(restored))
-        )
-        if unknown := sorted(name for name in with_prefix(state, "layer.") if not f"layer.{name}".startswith(prefixes)):
-            raise ValueError(f"it protects layers that this network does not have or train: {unknown[0]!r}")
+        names = {"initial": [*self._initial_values], "task_specific": self._task_specific}
+        memory = parse_memory(state, tasks, self.layers, current=self._values(), **names)
 
         def apply() -> None:
-            self._initial_values, self._task_values, self.trusted = initial_values, task_values, trusted
-            for layer, restored in zip(self.layers, blocks, strict=True):
-                layer.set_blocks(restored)
+            self._initial_values, self._task_values = memory.initial_values, memory.task_values
+            self.trusted = memory.trusted
+            for layer, blocks in zip(self.layers, memory.blocks, strict=True):
+                layer.set_blocks(blocks)
             self._fingerprint = fingerprint(self.layers)
 
         return apply
 
-    def _without_frozen(self, values: State, state: State) -> State:
-        """Return the values of a task without those of frozen norms, which early files have for each task."""
-        known = {*self._task_specific, *self._initial_values}
-        shared = {name: state.get(f"network.{name}") for name in values}
-        return {
-            name: value
-            for name, value in values.items()
-            if name in known or (same := shared[name]) is None or not torch.equal(value, same)
-        }
-
     def _describe(self) -> dict[str, Any]:
-        method = self.method
-        return {
-            "kind": stored_kind(method),
-            "per_task": list(method.per_task),
-            "norms": method.norms,
-            "as_published": [name for name in get_args(AuthorsDeviation) if method.reproduces(name)],
-        }
+        return describe_rules(self.method)

@@ -33,7 +33,7 @@ class BasisUpdate:
 def spectrum(R: Tensor) -> tuple[Tensor, Tensor]:
     """Return the left singular vectors of R and the squared singular values, largest first.
 
-    For more columns than rows they are computed from R R', which is the smaller matrix.
+    This is the singular value decomposition, the plain reference of `ResidualSpectrum`.
 
     Args:
         R: The representation matrix. Shape (d, columns).
@@ -41,11 +41,54 @@ def spectrum(R: Tensor) -> tuple[Tensor, Tensor]:
     Returns:
         The singular vectors (d, q) and the squared singular values (q,), q = min(d, columns).
     """
-    if R.shape[1] > R.shape[0]:
-        values, vectors = torch.linalg.eigh(R @ R.T)
-        return vectors.flip(1), values.flip(0).clamp(min=0)
     vectors, values, _ = torch.linalg.svd(R, full_matrices=False)
     return vectors, values.square()
+
+
+class ResidualSpectrum:
+    """The spectrum of the residual E = R - M M'R, several times faster than `spectrum`.
+
+    It is that of a symmetric matrix, the smallest at hand. For more rows than columns that is E'E = V diag(e) V', and
+    the directions are E V diag(e)^(-1/2). Otherwise it is A A', where A = N'R are the coordinates of E in the
+    orthogonal complement N of M: E = N A. Only the directions that are asked for are computed. Their inner products are
+    wrong by rounding / share of energy, at most 1e-3 above the negligible share: orthonormalize them.
+
+    Args:
+        M: The basis of the protected directions, in double precision. Shape (d, m).
+        R: The representation matrix, in double precision. Shape (d, columns).
+
+    Attributes:
+        energies: The energies of the directions of E, largest first. Shape (q,), q = columns or d - m.
+        inside: The coordinates M'R of the protected part of R. Shape (m, columns).
+    """
+
+    energies: Tensor
+    inside: Tensor
+
+    def __init__(self, M: Tensor, R: Tensor) -> None:
+        self.inside = M.T @ R
+        self._scaled = R.shape[0] > R.shape[1]
+        if self._scaled:
+            self._left = R - M @ self.inside  # E
+            symmetric = self._left.T @ self._left
+        else:
+            self._left = orthogonal_complement(M)  # N
+            coordinates = self._left.T @ R
+            symmetric = coordinates @ coordinates.T
+        values, vectors = torch.linalg.eigh(symmetric)
+        self.energies, self._vectors = values.flip(0).clamp(min=0), vectors.flip(1)
+
+    def directions(self, count: int) -> Tensor:
+        """Return the strongest directions.
+
+        Args:
+            count: The number of directions; their energies must not be negligible.
+
+        Returns:
+            Unit vectors, orthogonal to each other and to M up to rounding. Shape (d, count).
+        """
+        directions = self._left @ self._vectors[:, :count]
+        return directions / self.energies[:count].sqrt() if self._scaled else directions
 
 
 def initial_basis(R: Tensor, threshold: float, *, include_crossing: bool = True) -> BasisUpdate:
@@ -61,12 +104,13 @@ def initial_basis(R: Tensor, threshold: float, *, include_crossing: bool = True)
     Returns:
         The selected directions, all of which the task uses.
     """
-    vectors, energies = spectrum(R.double())
-    shares = _shares(energies, energies.sum())
+    R = R.double()
+    found = ResidualSpectrum(R[:, :0], R)
+    shares = _shares(found.energies, found.energies.sum())
     available = int((shares > NEGLIGIBLE_SHARE).sum())
     below = int((shares.cumsum(0) < threshold).sum())
     rank = available if threshold >= 1 else min(available, below + 1 if include_crossing else max(1, below))
-    return BasisUpdate(vectors[:, :rank], torch.arange(rank))
+    return BasisUpdate(_orthonormalize(R[:, :0], found.directions(rank)), torch.arange(rank))
 
 
 def extend_basis(M: Tensor, R: Tensor, threshold: float) -> BasisUpdate:
@@ -83,15 +127,14 @@ def extend_basis(M: Tensor, R: Tensor, threshold: float) -> BasisUpdate:
         The new directions; the task uses all columns of the extended basis.
     """
     M, R = M.double(), R.double()
-    total, inside = R.square().sum(), M.T @ R  # (m, columns)
-    vectors, energies = spectrum(R - M @ inside)
-    shares = _shares(energies, total)
-    protected = float(_shares(inside.square().sum(), total))
+    total, found = R.square().sum(), ResidualSpectrum(M, R)
+    shares = _shares(found.energies, total)
+    protected = float(_shares(found.inside.square().sum(), total))
     rank = 0
     while protected < threshold and rank < len(shares) and shares[rank] > NEGLIGIBLE_SHARE:
         protected += float(shares[rank])
         rank += 1
-    return BasisUpdate(_orthonormalize(M, vectors[:, :rank]), torch.arange(M.shape[1] + rank))
+    return BasisUpdate(_orthonormalize(M, found.directions(rank)), torch.arange(M.shape[1] + rank))
 
 
 def strongest_directions(M: Tensor, R: Tensor, threshold: float) -> BasisUpdate:
@@ -109,14 +152,37 @@ def strongest_directions(M: Tensor, R: Tensor, threshold: float) -> BasisUpdate:
         The new directions among the selected ones, and the columns of all selected ones, strongest first.
     """
     M, R = M.double(), R.double()
-    total, inside = R.square().sum(), M.T @ R
-    vectors, energies = spectrum(R - M @ inside)
-    shares = torch.cat([_shares(inside.square().sum(1), total), _shares(energies, total)])
+    total, found = R.square().sum(), ResidualSpectrum(M, R)
+    shares = torch.cat([_shares(found.inside.square().sum(1), total), _shares(found.energies, total)])
     order = shares.argsort(descending=True, stable=True)
     before = shares[order].cumsum(0) - shares[order]
     used = order[(before < threshold) & (shares[order] > NEGLIGIBLE_SHARE)]
     rank = int((used >= M.shape[1]).sum())  # new directions are selected in the order of their energy: a prefix
-    return BasisUpdate(_orthonormalize(M, vectors[:, :rank]), used)
+    return BasisUpdate(_orthonormalize(M, found.directions(rank)), used)
+
+
+def orthogonal_complement(basis: Tensor) -> Tensor:
+    """Return an orthonormal basis of the orthogonal complement of some orthonormal directions.
+
+    It consists of the last columns of Q in a complete QR decomposition, which alone are computed.
+
+    Args:
+        basis: The directions. Shape (d, m).
+
+    Returns:
+        The complement, computed in double precision. Shape (d, d - m).
+
+    Example:
+        >>> orthogonal_complement(torch.eye(3)[:, :2]).abs()
+        tensor([[0.],
+                [0.],
+                [1.]])
+    """
+    d, m = basis.shape
+    last = torch.eye(d, dtype=torch.float64, device=basis.device)[:, m:]
+    if m == 0:
+        return last.to(basis.dtype)
+    return torch.ormqr(*torch.geqrf(basis.double()), last).to(basis.dtype)
 
 
 def _shares(energies: Tensor, total: Tensor) -> Tensor:

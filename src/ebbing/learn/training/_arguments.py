@@ -11,8 +11,18 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
 
-from ebbing.learn.training._inputs import map_inputs
-from ebbing.learn.training.batches import LABELS, Data
+from ebbing.learn.tasks.base import TaskData
+from ebbing.learn.training._inputs import Inputs, input_tensors, map_inputs
+from ebbing.learn.training.batches import (
+    LABELS,
+    Data,
+    Pair,
+    concatenated_batches,
+    draw_examples,
+    subsample,
+    training_pair,
+    validation_pair,
+)
 
 
 def check_generator(generator: object) -> torch.Generator:
@@ -113,6 +123,37 @@ def _collate(items: list[Any], dtype: torch.dtype) -> Any:
         integer = not labels.is_floating_point() and labels.dtype != torch.bool
         labels = labels.to(torch.int64) if integer else convert(labels)
     return map_inputs(convert, inputs), labels
+
+
+def as_validation(validation: Any, data: Data, dtype: torch.dtype, size: int, patience: int | None) -> Pair | None:
+    """Return the given validation data as a pair, or else that of a `TaskData`."""
+    if validation is None:
+        return validation_pair(data)
+    if patience is None:
+        raise ValueError(
+            "validation data is used only by a schedule with patience; set patience, or give no validation data"
+        )
+    return concatenated_batches(as_batches(validation, dtype, size, None))
+
+
+def as_examples(data: Any, count: int, dtype: torch.dtype, size: int) -> Pair:
+    """Return so many examples of data in any form, the same ones in every call."""
+    generator = torch.Generator().manual_seed(0)
+    data = as_batches(data, dtype, size, generator)
+    if isinstance(data, TaskData | tuple):
+        return subsample(training_pair(data), count)
+    return draw_examples(data, count, generator)
+
+
+def as_inputs(inputs: Any, dtype: torch.dtype) -> Inputs:
+    """Return inputs as tensors; raise an error if they are neither tensors nor arrays."""
+    inputs = as_input_tensor(inputs, dtype)
+    if not all(isinstance(part, Tensor) for part in input_tensors(inputs)):
+        raise ValueError(
+            f"inputs of type {type(inputs).__name__}: give a tensor, for example torch.as_tensor(inputs), or a "
+            "dictionary of tensors"
+        )
+    return inputs
 
 
 def as_input_tensor(inputs: Any, dtype: torch.dtype) -> Any:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ebbing.learn.training._inputs import Inputs, map_inputs
+from ebbing.learn.training.batches import Pair
 
 
 class ManagedNetwork:
@@ -100,6 +101,9 @@ class ManagedNetwork:
 
     def _inputs_to_device(self, inputs: Inputs) -> Inputs:
         return map_inputs(self._to_device, inputs)
+
+    def _pair_to_device(self, pair: Pair) -> Pair:
+        return self._inputs_to_device(pair[0]), self._to_device(pair[1])
 
     def _copy_to_device(self, inputs: Inputs) -> Inputs:
         """Return a copy, since the network may modify its inputs in place."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -42,6 +44,20 @@ def parse(content: bytes) -> State:
     return state
 
 
+def read_state(path: str | os.PathLike[str]) -> State:
+    """Return the state in a file; raise an error with its name if it is damaged."""
+    try:
+        return parse(Path(path).read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{os.fspath(path)} is damaged or not a safetensors file: {error}") from None
+
+
+def copy_to_cpu(state: State) -> State:
+    """Return copies of all tensors that a file can hold, on the CPU."""
+    layout = torch.contiguous_format
+    return {name: value.detach().cpu().clone(memory_format=layout) for name, value in state.items()}
+
+
 def _checksum(content: bytes) -> str:
     """Return the SHA-256 of everything except the metadata: names, types, positions and values."""
     header, end = _header(content)
@@ -70,3 +86,40 @@ def encode_json(content: object) -> Tensor:
 def decode_json(content: Tensor) -> Any:
     """Return the value that `encode_json` encoded."""
     return json.loads(bytes(content.tolist()))
+
+
+def network_state(state: State, current: State, settings: dict[str, Any]) -> State:
+    """Return the network's part of a learner's state.
+
+    Args:
+        state: The state of a learner.
+        current: The state dict of the network that it is for.
+        settings: The settings of the learner that it is for; states of early versions have fewer.
+
+    Returns:
+        The state dict.
+
+    Raises:
+        KeyError: If a value of the network is missing.
+        ValueError: If it is the state of another network, or of another method.
+
+    Example:
+        >>> here = {"x": torch.zeros(2)}
+        >>> network_state({"network.x": torch.ones(2)}, here, {})
+        {'x': tensor([1., 1.])}
+    """
+    method = decode_json(state["method"]) if "method" in state else {}
+    if any(method.get(name, value) != value for name, value in settings.items()):
+        raise ValueError(f"it is a state of {method}, but this learner is {settings}")
+    network = with_prefix(state, "network.")
+    if unknown := sorted(network.keys() - current.keys()):
+        raise ValueError(f"this network has no {unknown[0]!r}")
+    for name, value in current.items():
+        saved = network[name]
+        if (saved.shape, saved.dtype) != (value.shape, value.dtype):
+            raise ValueError(f"{name} is {_describe(saved)} there and {_describe(value)} here")
+    return network
+
+
+def _describe(tensor: Tensor) -> str:
+    return f"{tuple(tensor.shape)} of {tensor.dtype}"

@@ -40,6 +40,30 @@ def test_weight_used_outside_of_its_layer_raises():
     assert per_task.tasks == ["a"]
 
 
+class Repeated(nn.Module):
+    """Blocks that all use their weights a second time, and a layer that is fine."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(nn.Linear(SIZE, SIZE) for _ in range(3))
+        self.fine, self.head = nn.Linear(SIZE, SIZE), nn.Linear(SIZE, 3)
+
+    def forward(self, inputs):
+        for block in self.blocks:
+            inputs = functional.relu(block(inputs)) @ block.weight
+        return self.head(self.fine(inputs))
+
+
+def test_all_weights_used_outside_are_listed_with_the_line():
+    learner = Gpm(**settings(per_task=("head",))).start(Repeated())
+    with pytest.raises(ValueError, match=r"layer 'blocks.\*' outside of the layer \(3 times\)") as caught:
+        learner.learn("a", data(0))
+    assert "per_task=('head', 'blocks.*')" in str(caught.value)
+    learner = Gpm(**settings(per_task=("head", "blocks.*"))).start(Repeated())
+    learner.learn("a", data(0))
+    assert list(learner.protected) == ["fine"]
+
+
 class Overflowing(nn.Module):
     """In evaluation mode the inputs of the second layer are infinite."""
 

@@ -163,7 +163,7 @@ def test_old_tasks_keep_their_outputs(number, make, data):
     assert not torch.equal(learner.outputs("0", data(0)[0]), learner.outputs("2", data(0)[0]))
 
 
-SOME = ["encoder", "cross-attention", "embedding", "lstm", "transposed 2d"]
+SOME = ["encoder", "cross-attention", "embedding", "embedding bag", "lstm", "lstm cell", "transposed 2d"]
 
 
 @pytest.mark.parametrize("method", [Trgp(**SETTINGS, trust_threshold=0.0), LowRank(SCHEDULE, rank=1), Copies(SCHEDULE)])

@@ -142,19 +142,18 @@ def pruned():
 @pytest.mark.parametrize(
     ("module", "message"),
     [
-        (nn.Embedding(3, 4, max_norm=1), "layer 'culprit' is a Embedding that changes its rows whenever it looks them"),
-        (nn.EmbeddingBag(3, 4), "layer 'culprit' is a EmbeddingBag"),
-        (nn.LSTM(4, 4, proj_size=2), "layer 'culprit' is a LSTM that projects its hidden states (proj_size)"),
-        (nn.GRUCell(4, 4), "layer 'culprit' is a GRUCell"),
-        (nn.Bilinear(4, 4, 2), "layer 'culprit' is a Bilinear"),
-        (nn.PReLU(), "layer 'culprit' is a PReLU, whose 'weight' is no product with inputs"),
-        (weight_normed(), "this cannot be protected: layer 'culprit' computes its weight from bias"),
+        (nn.Embedding(3, 4, max_norm=1), "layer 'culprit' (Embedding) changes its rows whenever it looks them up"),
+        (nn.EmbeddingBag(3, 4, max_norm=1), "layer 'culprit' (EmbeddingBag) changes its rows"),
+        (nn.LSTM(4, 4, proj_size=2), "layer 'culprit' (LSTM) projects its hidden states (proj_size)"),
+        (nn.Bilinear(4, 4, 2), "this cannot be protected: layer 'culprit' (Bilinear) is no product"),
+        (nn.PReLU(), "layer 'culprit' (PReLU) is no product of a weight and inputs"),
+        (weight_normed(), "this cannot be protected: layer 'culprit' (ParametrizedLinear) computes its weight"),
         (parametrizations.weight_norm(nn.Linear(4, 4, bias=False)), "layer 'culprit.parametrizations.weight'"),
-        (pruned(), "layer 'culprit' computes its weight from bias, weight_orig"),
-        (OtherLinear(4, 4), "layer 'culprit' is a OtherLinear"),
-        (OtherConv(4, 4, 1), "layer 'culprit' is a OtherConv"),
-        (lazy(), "layer 'culprit' is a LazyLinear with uninitialized weights: call the network on a batch first"),
-        (nn.LazyBatchNorm1d(), "layer 'culprit' is a LazyBatchNorm1d with uninitialized weights"),
+        (pruned(), "layer 'culprit' (Linear) computes its weight, as weight_norm and pruning do"),
+        (OtherLinear(4, 4), "layer 'culprit' (OtherLinear)"),
+        (OtherConv(4, 4, 1), "layer 'culprit' (OtherConv)"),
+        (lazy(), "layer 'culprit' (LazyLinear) has uninitialized weights: call the network on a batch first"),
+        (nn.LazyBatchNorm1d(), "layer 'culprit' (LazyBatchNorm1d) has uninitialized weights"),
     ],
 )
 def test_unsupported_layers_raise_by_name(module, message):
@@ -165,7 +164,11 @@ def test_unsupported_layers_raise_by_name(module, message):
 def test_all_problems_are_listed_at_once():
     """With the line to type, which includes what was named already; typed, it works."""
     network = Named(
-        fine=nn.Linear(4, 4), bag=nn.EmbeddingBag(3, 4), act=nn.PReLU(), norm=weight_normed(), head=nn.Linear(4, 2)
+        fine=nn.Linear(4, 4),
+        bag=nn.EmbeddingBag(3, 4, max_norm=1),
+        act=nn.PReLU(),
+        norm=weight_normed(),
+        head=nn.Linear(4, 2),
     )
     network.register_parameter("token", nn.Parameter(torch.zeros(4)))
     with pytest.raises(ValueError, match="these 4 parts cannot be protected") as caught:
@@ -175,8 +178,24 @@ def test_all_problems_are_listed_at_once():
     per_task = ast.literal_eval(line[1])
     assert per_task == ("head", "token", "bag", "act", "norm")
     assert names(network, per_task)[0] == ["fine"]
-    for reason in ("the network has a parameter 'token' outside", "'bag' is a EmbeddingBag", "'act' is a PReLU"):
+    for reason in ("the network has a parameter 'token' outside", "'bag' (EmbeddingBag)", "'act' (PReLU)"):
         assert reason in str(caught.value)
+
+
+def test_equal_blocks_are_listed_once_with_a_pattern():
+    """Of a hundred blocks, one line is typed; a pattern that would name a protected layer is not."""
+    blocks = nn.ModuleList(Named(inner=nn.Linear(4, 4), act=nn.PReLU(), last=nn.PReLU()) for _ in range(12))
+    odd = nn.ModuleList([nn.PReLU(), nn.Linear(4, 4), nn.PReLU()])
+    network = Named(blocks=blocks, odd=odd)
+    with pytest.raises(ValueError, match="these 26 parts cannot be protected") as caught:
+        discover_layers(network, ())
+    message = str(caught.value)
+    assert "layer 'blocks.*.act' (PReLU) is no product of a weight and inputs (12 times)" in message
+    line = re.search(r"per_task=(\(.*?\));", message)
+    assert line is not None
+    per_task = ast.literal_eval(line[1])
+    assert per_task == ("blocks.*.act", "blocks.*.last", "odd.0", "odd.2")
+    assert len(names(network, per_task)[0]) == 13
 
 
 @pytest.mark.parametrize("module", [nn.Embedding(3, 4), nn.GRU(4, 4), nn.MultiheadAttention(4, 2), weight_normed()])

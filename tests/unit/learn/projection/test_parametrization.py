@@ -22,8 +22,9 @@ from torch.nn import functional
 
 from ebbing.learn.projection._authors_variant import AuthorsWeight, ExplicitScaling
 from ebbing.learn.projection._layers import Layer
-from ebbing.learn.projection._parametrization import RotatedWeight, orthogonal_complement
+from ebbing.learn.projection._parametrization import RotatedWeight
 from ebbing.learn.projection._task_updates import Subspace, TaskUpdate, TrustedTask
+from ebbing.learn.projection.subspaces import orthogonal_complement
 
 pytestmark = pytest.mark.usefixtures("quietly")
 

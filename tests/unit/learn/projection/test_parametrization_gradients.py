@@ -6,8 +6,9 @@ from dense_layers import CLOSE, D, M, batch, by_inputs, by_weights, layer, ortho
 from torch.nn import functional
 
 from ebbing.learn.projection._authors_variant import AuthorsWeight, ExplicitScaling
-from ebbing.learn.projection._parametrization import RotatedWeight, orthogonal_complement
+from ebbing.learn.projection._parametrization import RotatedWeight
 from ebbing.learn.projection._task_updates import Subspace, TrustedTask
+from ebbing.learn.projection.subspaces import orthogonal_complement
 
 pytestmark = pytest.mark.usefixtures("quietly")
 

@@ -8,7 +8,16 @@ import numpy as np
 import pytest
 import torch
 
-from ebbing.learn.projection.subspaces import BasisUpdate, extend_basis, initial_basis, spectrum, strongest_directions
+from ebbing.learn.projection._calls import square_root
+from ebbing.learn.projection.subspaces import (
+    BasisUpdate,
+    ResidualSpectrum,
+    extend_basis,
+    initial_basis,
+    orthogonal_complement,
+    spectrum,
+    strongest_directions,
+)
 
 ALIKE = 1e-9
 
@@ -86,8 +95,7 @@ def assert_orthonormal(basis, tolerance=1e-12):
 
 
 @pytest.mark.parametrize("shape", [(7, 4), (7, 7), (7, 30), (1, 5), (5, 1)])
-def test_spectrum_equals_that_of_the_svd(shape):
-    """Tall matrices use the SVD, wide ones R R': both are compared with NumPy's SVD."""
+def test_spectrum_equals_that_of_numpy(shape):
     R = matrix(shape[0], shape[1], seed=1)
     vectors, energies = spectrum(R)
     expected = directions(R)
@@ -97,10 +105,52 @@ def test_spectrum_equals_that_of_the_svd(shape):
     assert_orthonormal(vectors)
 
 
-def test_wide_spectrum_has_no_negative_energies():
-    R = matrix(8, 40, seed=2, rank=2)
-    assert (spectrum(R)[1] >= 0).all()
-    assert spectrum(R)[1][2:].max() < 1e-15
+@pytest.mark.parametrize("m", [0, 1, 5, 8])
+@pytest.mark.parametrize("columns", [1, 5, 8, 30])
+def test_residual_spectrum_equals_the_plain_one(columns, m):
+    """From E'E for tall matrices and from N'R for wide ones: both are compared with the SVD of the residual."""
+    R, M = matrix(8, columns, seed=1), orthonormal(8, m, seed=2)
+    vectors, energies = spectrum(R - M @ (M.T @ R))
+    found, rank = ResidualSpectrum(M, R), min(columns, 8 - m)
+    assert (found.energies >= 0).all()
+    torch.testing.assert_close(found.energies[:rank], energies[:rank], rtol=1e-9, atol=1e-15)
+    assert (found.energies[rank:] < 1e-15).all()
+    assert_alike(found.directions(rank), [*vectors[:, :rank].T.numpy()])
+    torch.testing.assert_close(found.inside, M.T @ R)
+
+
+@pytest.mark.parametrize("columns", [40, 90])
+def test_weak_directions_are_orthonormal_after_selection(columns):
+    """Energies fall to 1e-12, where E'E has lost most digits: what is selected is orthonormal all the same."""
+    left, right = orthonormal(60, 30, seed=3), orthonormal(columns, 30, seed=4)
+    R = left * 10 ** torch.linspace(0, -5.8, 30, dtype=torch.float64) @ right.T
+    update = initial_basis(R, 1)
+    assert update.new.shape == (60, 30)
+    assert_orthonormal(update.new)
+    distances = left - update.new @ (update.new.T @ left)
+    assert distances.norm(dim=0).max() < 1e-3
+
+
+@pytest.mark.parametrize("columns", [3, 20])
+def test_square_root_of_a_gram_matrix_has_its_energies(columns):
+    R = matrix(8, columns, seed=5)
+    root = square_root(R @ R.T)
+    assert root.shape == (8, 8)
+    torch.testing.assert_close(root @ root.T, R @ R.T, rtol=0, atol=1e-13)
+    expected, found = (extend_basis(orthonormal(8, 2, seed=6), one, 0.9) for one in (R, root))
+    assert_alike(found.new, [*expected.new.T.numpy()])
+
+
+def test_square_root_drops_negative_energies():
+    root = square_root(torch.diag(torch.tensor([1.0, -1e-6], dtype=torch.float64)))
+    torch.testing.assert_close(root @ root.T, torch.diag(torch.tensor([1.0, 0.0], dtype=torch.float64)))
+
+
+@pytest.mark.parametrize("m", [0, 3, 8])
+def test_complement_is_that_of_a_complete_qr(m):
+    basis = orthonormal(8, m, seed=7)
+    expected = torch.linalg.qr(basis, mode="complete").Q[:, m:]
+    torch.testing.assert_close(orthogonal_complement(basis), expected, rtol=0, atol=1e-14)
 
 
 # First task
