@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -173,13 +172,14 @@ def data(
     from ebbing._progress import status_line
     from ebbing.cli._console import console
     from ebbing.cli._data_table import print_data
+    from ebbing.cli._messages import print_message
     from ebbing.io.schema import data_json, to_json
 
     if fetch or file is not None:
         with status_line("fetching") as report:
             failures = ebbing.data.fetch(name, progress=report, file=file)
         for failure in failures:
-            print(f"ebbing: {failure}", file=sys.stderr)
+            print_message(failure)
     files = ebbing.data.status(name)
     if as_json:
         print(to_json("data", data_json(ebbing.data.cache_folder(), files)))

@@ -241,11 +241,11 @@ class ReproductionError(Exception):
         verdicts: The verdicts of the targets that ran.
     """
 
-    failures: dict[str, str]
+    failures: dict[str, Exception]
     verdicts: list[Verdict]
 
-    def __init__(self, failures: dict[str, str], verdicts: list[Verdict]) -> None:
-        super().__init__("; ".join(f"{name} failed: {reason}" for name, reason in failures.items()))
+    def __init__(self, failures: dict[str, Exception], verdicts: list[Verdict]) -> None:
+        super().__init__("; ".join(f"{name} failed: {error}" for name, error in failures.items()))
         self.failures, self.verdicts = failures, verdicts
 
 
@@ -305,7 +305,7 @@ def reproduce(
                 )
     folder.mkdir(parents=True, exist_ok=True)
     verdicts: list[Verdict] = []
-    failures: dict[str, str] = {}
+    failures: dict[str, Exception] = {}
     for name in targets:
         try:
             with progress(name) as report:
@@ -313,7 +313,7 @@ def reproduce(
         except Exception as error:
             if len(targets) == 1:
                 raise
-            failures[name] = str(error) or type(error).__name__
+            failures[name] = error
             continue
         verdicts += new
         _record(name, new, folder)
