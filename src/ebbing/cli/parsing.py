@@ -168,7 +168,7 @@ def check_output_file(option: str, path: Path) -> Path:
 
 def check_picture(path: Path | None) -> None:
     """An error, before any work, if the picture of --plot cannot be drawn or written."""
-    from ebbing.plot.order import picture_format
+    from ebbing.plot._style import picture_format
 
     if path is not None:
         picture_format(path)
