@@ -80,6 +80,7 @@ def run_command(*arguments, folder, module="ebbing.order") -> subprocess.Complet
     server = _server(module)
     arguments = [str(argument) for argument in arguments]
     print(json.dumps([arguments, str(folder)]), file=server.stdin, flush=True)
+    assert server.stdout is not None
     status, out, err = json.loads(server.stdout.readline())
     return subprocess.CompletedProcess(["ebbing", *arguments], status, out, err)
 
