@@ -104,6 +104,10 @@ def to_rest(lines: list[str], names: Mapping[str, str]) -> list[str]:
                 in_literal = True
                 result += ["::", "", line]
                 continue
+        if result and re.match(r"(Returns|Yields):\s*$", result[-1]) and ":" in line:
+            # napoleon takes what stands before the first colon as a type
+            result.append(f"{line[:indent]}: {_escape(line[indent:], names)}")
+            continue
         result.append(line if _SECTION.match(line) and not indent else _escape(line, names))
     return result
 

@@ -66,7 +66,7 @@ def test_from_looking_to_cleaning(store, answer):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "results/runs: no such folder; runs are kept in results/runs, or in runs/ of what --out named"),
+        ((), "results/runs: no such folder; name runs/ in a folder that --out named, or train first"),
         (("elsewhere", "--json"), "elsewhere: no such folder"),
         ((".", "--clean", "everything"), "clean='everything': give weights or all"),
     ],

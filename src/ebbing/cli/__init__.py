@@ -116,7 +116,8 @@ def main() -> None:
             print(message)
             sys.exit(2)
         command = getattr(getattr(error, "ctx", None), "command_path", "ebbing")
-        _fail(f"{message.rstrip('.')}; see {command} --help", status=2)
+        end = "" if message.endswith("?") else ";"
+        _fail(f"{message.rstrip('.')}{end} see {command} --help", status=2)
 
 
 def _was_interrupted(error: BaseException | None) -> bool:

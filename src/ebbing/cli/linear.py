@@ -117,7 +117,7 @@ def order(
     html: Html = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the order in which to learn the tasks, with a certificate.
+    """Find the best order of the tasks, with a proof or a bound.
 
     Example: ebbing order --distances distances.csv -n 50 -p 100 --sigma 0.3
     """
@@ -182,7 +182,8 @@ def metrics(
         str | None,
         typer.Option(
             metavar="error|accuracy",
-            help="What the matrix holds. Needed unless the file says it: a log, or JSON and npz with such a name.",
+            help="What the matrix holds. A log says it itself, and so does a JSON or npz file that names it errors or "
+            "accuracies.",
             show_default=False,
         ),
     ] = None,
@@ -197,7 +198,7 @@ def metrics(
     html: Html = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what was forgotten, and compute every published metric of an error or accuracy matrix.
+    """Say what was forgotten: every published metric of a matrix.
 
     Example: ebbing metrics accuracies.csv --kind accuracy
     """

@@ -51,7 +51,8 @@ def train(
         typer.Option(metavar="NUMBERS", help="trgp+: weights of trusted tasks, the most recent task first: 1.2,0.8."),
     ] = None,
     recency: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="trgp+: r = 1 - n/p, to compute the weights from it.")
+        float | None,
+        typer.Option(metavar="NUMBER", help="trgp+: compute the weights from r = 1 - n/p, a number from 0 to 1."),
     ] = None,
     start_from: Annotated[
         str | None,
@@ -135,7 +136,7 @@ def runs(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what has been trained and how much room it takes.
+    """List what has been trained, and how much space it takes.
 
     Example: ebbing runs results/runs --clean weights
     """

@@ -53,7 +53,7 @@ def reproduce(
 ) -> None:
     """Reproduce the paper's figures, tables and claims.
 
-    Each claim gets a verdict: holds, fails, or open.
+    Each claim gets a verdict: it holds, it does not hold, or an interval says what is not excluded.
 
     Example: ebbing reproduce fig1
     """
