@@ -128,7 +128,8 @@ def order(
         from ebbing._progress import status_line
         from ebbing._validate import check_seconds
         from ebbing.cli._console import end_at_once, print_result
-        from ebbing.io.schema import front_json, order_json, replay_order_json, to_json
+        from ebbing.io.order_schema import front_json, order_json, replay_order_json
+        from ebbing.io.schema import to_json
         from ebbing.order import Stakes, best_order_with_replay, heed_interrupts
         from ebbing.order._compilation import compiling
         from ebbing.plot.order import save

@@ -17,7 +17,8 @@ from typing import Literal
 
 from ebbing._files import write_atomic
 from ebbing._warnings import warn
-from ebbing.data._sources import FetchedFiles, FetchError, FileSpec, Mirror, PackageSource, Progress, extract_named, md5
+from ebbing.data._packages import PackageSource
+from ebbing.data._sources import FetchedFiles, FetchError, FileSpec, Mirror, Progress, extract_named, md5
 
 
 class DataError(OSError):
