@@ -16,6 +16,7 @@ from types import FunctionType
 
 import pytest
 from browser import Tab, open_browser
+from command_line import run_command
 
 ROOT = Path(__file__).parents[2]
 BUILT = ROOT / "build" / "docs"
@@ -166,13 +167,7 @@ def test_commands_of_the_pages_have_known_options():
     assert len(commands) > 15
     unknown = []
     for name in sorted({command[1] for command in commands}):
-        help_text = subprocess.run(
-            [sys.executable, "-m", "ebbing", name, "--help"],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=os.environ | {"COLUMNS": "200"},
-        ).stdout
+        help_text = run_command(name, "--help", folder=ROOT).stdout
         for command in commands:
             if command[1] == name:
                 options = [word for word in command[2:] if re.match(r"--?[a-z]", word)]
