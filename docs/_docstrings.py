@@ -78,7 +78,8 @@ def to_rest(lines: list[str], names: Mapping[str, str]) -> list[str]:
         The new lines.
     """
     result: list[str] = []
-    in_section = in_list = in_doctest = in_literal = in_table = False
+    table: list[str] = []
+    in_section = in_list = in_doctest = in_literal = False
     for line in lines:
         indent, blank = len(line) - len(line.lstrip()), not line.strip()
         if in_doctest or line.lstrip().startswith(">>>"):
@@ -89,12 +90,11 @@ def to_rest(lines: list[str], names: Mapping[str, str]) -> list[str]:
             result.append(line)
             continue
         in_literal = False
-        if line.startswith("===") and (not result or not result[-1].strip()):  # a table of plain text
-            in_table = True
-            result += ["::", ""]
-        if in_table:
-            in_table = not blank
-            result.append(f"    {line}" if line else line)
+        if table or (line.startswith("===") and (not result or not result[-1].strip())):
+            table.append(line)
+            if len([row for row in table if row.startswith("===")]) == 3:
+                result += _list_table(table, names)
+                table = []
             continue
         if not indent and not blank:
             in_section, in_list = bool(_SECTION.match(line)), bool(_LIST_ITEM.match(line))
@@ -104,8 +104,30 @@ def to_rest(lines: list[str], names: Mapping[str, str]) -> list[str]:
                 in_literal = True
                 result += ["::", "", line]
                 continue
+        if result and re.match(r"(Returns|Yields):\s*$", result[-1]) and ":" in line:
+            # napoleon takes what stands before the first colon as a type
+            result.append(f"{line[:indent]}: {_escape(line[indent:], names)}")
+            continue
         result.append(line if _SECTION.match(line) and not indent else _escape(line, names))
     return result
+
+
+def _list_table(lines: list[str], names: Mapping[str, str]) -> list[str]:
+    """Return a simple table as a list table, whose cells wrap. A row whose first cell is empty continues the last."""
+    starts = [match.start() for match in re.finditer("=+", lines[0])]
+    rows: list[list[str]] = []
+    for line in lines:
+        if line.startswith("==="):
+            continue
+        cells = [line[start:end].strip() for start, end in zip(starts, [*starts[1:], None], strict=True)]
+        if cells[0]:
+            rows.append(cells)
+        else:
+            rows[-1] = [f"{old} {new}".strip() for old, new in zip(rows[-1], cells, strict=True)]
+    result = [".. list-table::", "   :header-rows: 1", ""]
+    for row in rows:
+        result += [f"   {'* -' if k == 0 else '  -'} {_escape(cell, names)}" for k, cell in enumerate(row)]
+    return [*result, ""]
 
 
 def _escape(line: str, names: Mapping[str, str]) -> str:

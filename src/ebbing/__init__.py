@@ -33,10 +33,10 @@ relatives):
 """
 
 from ebbing import _startup as _startup  # isort: skip  (before all that takes time)
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from ebbing import metrics, theory
+from ebbing._lazy import load_lazily
 from ebbing.curriculum import Curriculum
 from ebbing.inputs import InputProblem
 from ebbing.io.matrices import read_matrix
@@ -92,7 +92,7 @@ __all__ = [
 ]
 
 _MODULES = ("data", "forecasting", "integrations", "learn", "order", "plot", "runs")
-_LAZY = {
+_HOMES = {name: f"ebbing.{name}" for name in _MODULES} | {
     "best_order": "ebbing.order",
     "best_replay": "ebbing.order",
     "forecast": "ebbing.forecasting",
@@ -102,25 +102,11 @@ _LAZY = {
     "stakes": "ebbing.order",
     "worst_order": "ebbing.order",
 }
+"""The module of what is imported on first use."""
 
 
 def __getattr__(name: str) -> object:
-    """Load on first use what needs more than NumPy.
-
-    Args:
-        name: A public name.
-
-    Returns:
-        The object of that name.
-
-    Raises:
-        AttributeError: If there is none.
-    """
-    if name in _MODULES:
-        return import_module(f"ebbing.{name}")
-    if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
-    raise AttributeError(f"module 'ebbing' has no attribute {name!r}")
+    return load_lazily(__name__, _HOMES, name)
 
 
 def __dir__() -> list[str]:

@@ -33,6 +33,7 @@ from ebbing._validate import (
     first_index,
     square_entries,
 )
+from ebbing._warnings import warn
 
 PerTask = float | Sequence[float] | Array
 """One number, or one per task."""
@@ -55,7 +56,7 @@ def gram_of_distances(distances: npt.ArrayLike, norms: PerTask | None, tolerance
         raise EntryError(message, "distances", (i, i))
     D = np.maximum(D, 0.0)
     np.fill_diagonal(D, 0.0)
-    D = check_symmetric("distances", D, _rounding_if_asymmetric(D, tolerance))
+    D = _symmetrized("distances", D, tolerance)
     squares = square_entries("distances", D)
     given = None if norms is None else check_non_negative("norms", broadcast_per_task("norms", norms, len(D)))
     lengths = squares.mean(axis=1) - squares.mean() / 2 if given is None else square_entries("norms", given)
@@ -98,7 +99,7 @@ def gram_of_cosines(cosines: npt.ArrayLike, norms: PerTask, tolerance: float | N
         message = f"cosines[{i}, {j}] = {C[i, j]:g}: a cosine lies between -1 and 1; inner products are a Gram matrix"
         raise EntryError(message, "cosines", (i, j))
     np.fill_diagonal(C, 1.0)
-    C = np.clip(check_symmetric("cosines", C, _rounding_if_asymmetric(C, tolerance)), -1.0, 1.0)
+    C = np.clip(_symmetrized("cosines", C, tolerance), -1.0, 1.0)
     lengths = check_square_magnitude("norms", check_non_negative("norms", broadcast_per_task("norms", norms, len(C))))
     try:
         semidefinite(C)
@@ -113,7 +114,7 @@ def gram_from_initial(gram: npt.ArrayLike, initial: npt.ArrayLike | None, tolera
     """Return the Gram matrix seen from the initial model; `Problem.from_gram` has the rules."""
     K = check_magnitude("gram", check_square("gram", gram))
     tolerance = None if tolerance is None else check_number("tolerance", tolerance)
-    K = check_symmetric("gram", K, _rounding_if_asymmetric(K, tolerance))
+    K = _symmetrized("gram", K, tolerance)
     if initial is not None:
         row = check_array("initial", initial)
         if row.shape != (len(K) + 1,):
@@ -143,11 +144,17 @@ def _nearest_products(what: str, products: Array, tolerance: float | None) -> Ar
     return nearest
 
 
-def _rounding_if_asymmetric(array: Array, tolerance: float | None) -> Array | float:
-    """Return how far entries may be from their true values, where the symmetric part depends on it."""
+def _symmetrized(name: str, array: Array, tolerance: float | None) -> Array:
+    """Return the mean of a matrix and its transpose, if rounding or the tolerance explains the difference; say so."""
     if np.array_equal(array, array.T):
-        return 0.0
-    return rounding(array) if tolerance is None else tolerance
+        return array
+    found = check_symmetric(name, array, rounding(array) if tolerance is None else tolerance)
+    moved = float(np.abs(found - array).max())
+    if moved > _NEGLIGIBLE * float(np.abs(array).max()):
+        warn(
+            f"{name} is not symmetric, by no more than rounding explains: means were taken, which differ by {moved:.2g}"
+        )
+    return found
 
 
 def _cosine_hint(D: Array) -> str:

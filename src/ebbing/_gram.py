@@ -168,10 +168,10 @@ def too_far(what: str, moved: float, gram: Array, hint: str = "") -> ValueError:
         The error.
     """
     least = float(np.linalg.eigvalsh(gram)[0])
+    check = "; check that distances are Euclidean and norms match them" if what == "distances" else ""
     return ValueError(
-        f"no vectors have these {what}: the Gram matrix has eigenvalue {least:.3g}; check that distances are Euclidean "
-        f"and norms match them. The nearest {what} that vectors have differ by up to {moved:.2g}; a tolerance of "
-        f"{_rounded_up(moved)} takes them{hint}"
+        f"no vectors have these {what}: the Gram matrix has eigenvalue {least:.3g}{check}. The nearest {what} that "
+        f"vectors have differ by up to {moved:.2g}; a tolerance of {_rounded_up(moved)} accepts them{hint}"
     )
 
 

@@ -1,10 +1,7 @@
 """Bad input of the command: one line that says what to do, and never a traceback."""
 
-import command_line
 import pytest
-from command_line import SIZES, run_forks
-
-run = command_line.run  # a fixture
+from command_line import SIZES, run_alone, run_command
 
 TASKS = ("--tasks", "orthogonal:2")
 GIVEN = (*TASKS, *SIZES)
@@ -160,45 +157,46 @@ USAGE = [
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory):
-    """What the command did with each of the arguments above: (status, output, errors)."""
+    """What the command did with each of the arguments above."""
     folder = tmp_path_factory.mktemp("files")
     for name, content in BAD_FILES.items():
         (folder / name).write_bytes(content)
     (folder / "folder.toml").mkdir()
     (folder / "folder.png").mkdir()
-    return run_forks([arguments for arguments, _ in (*ERRORS, *USAGE)], folder)
+    return {arguments: run_command(*arguments, folder=folder) for arguments, _ in (*ERRORS, *USAGE)}
 
 
 def name_of(arguments):
     return " ".join(arguments)[:70]
 
 
+def check_one_line(done, message):
+    assert "Traceback" not in done.stderr
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("ebbing: ")
+    assert done.stderr.count("\n") == 1
+    assert message in done.stderr
+
+
 @pytest.mark.parametrize(("arguments", "message"), ERRORS, ids=[name_of(arguments) for arguments, _ in ERRORS])
 def test_bad_input_gives_one_line(results, arguments, message):
-    status, output, errors = results[arguments]
-    assert "Traceback" not in errors
-    assert status == 2
-    assert output == ""
-    assert errors.startswith("ebbing: ")
-    assert errors.count("\n") == 1
-    assert message in errors
+    check_one_line(results[arguments], message)
 
 
 @pytest.mark.parametrize(("arguments", "message"), USAGE, ids=[name_of(arguments) for arguments, _ in USAGE])
 def test_wrong_usage(results, arguments, message):
-    status, output, errors = results[arguments]
-    assert "Traceback" not in errors
-    assert status == 2
-    assert output == ""
-    assert errors.startswith("ebbing: ")
-    assert errors.count("\n") == 1
-    assert message in errors
+    check_one_line(results[arguments], message)
 
 
 @pytest.mark.parametrize("arguments", [("expect", *GIVEN, "--sigma", "-1"), ("expect", "binary.toml"), ("forget",)])
-def test_forks_print_what_the_command_alone_prints(results, arguments, tmp_path, run):
+def test_forks_print_what_the_command_alone_prints(results, arguments, tmp_path):
     (tmp_path / "binary.toml").write_bytes(BAD_FILES["binary.toml"])
-    alone = run(*arguments)
-    status, output, errors = results[arguments]
-    assert (alone.returncode, alone.stdout) == (status, output)
-    assert alone.stderr.splitlines()[-1] == errors.splitlines()[-1]
+    alone, fork = run_alone(*arguments, folder=tmp_path), results[arguments]
+    assert (alone.returncode, alone.stdout) == (fork.returncode, fork.stdout)
+    assert alone.stderr.splitlines()[-1] == fork.stderr.splitlines()[-1]
+
+
+def test_forks_answer_what_the_command_alone_answers(tmp_path):
+    arguments = ("order", *GIVEN, "--sigma", "0.3", "--json")
+    alone, fork = run_alone(*arguments, folder=tmp_path), run_command(*arguments, folder=tmp_path)
+    assert (alone.returncode, alone.stdout, alone.stderr) == (0, fork.stdout, fork.stderr)

@@ -1,13 +1,13 @@
 """`ebbing forecast` as people run it: files of MNIST-like images, a network in a module, tables, JSON and a figure."""
 
 import json
-import subprocess
 import sys
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
-from command_line import COMMAND, ENVIRONMENT, parse
+from command_line import NETWORKS, parse, run_command
 from safetensors.torch import save_file
 
 import ebbing
@@ -54,12 +54,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture
 def run(folder):
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [*COMMAND, "forecast", *arguments], capture_output=True, text=True, cwd=folder, env=ENVIRONMENT, check=False
-        )
-
-    return run
+    return partial(run_command, "forecast", folder=folder, module=NETWORKS)
 
 
 def read(folder):

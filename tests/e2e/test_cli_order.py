@@ -4,9 +4,11 @@ import json
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import run_command
 
 from ebbing import Problem, best_order, expect
 
@@ -35,9 +37,8 @@ ebbing.cli.main()
 """
 
 
-def ebbing(*arguments, cwd=None):
-    command = [sys.executable, "-m", "ebbing", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=300, check=False)
+def ebbing(*arguments, cwd="."):
+    return run_command(*arguments, folder=Path(cwd).absolute())
 
 
 @pytest.fixture

@@ -1,21 +1,16 @@
-"""`ebbing runs`, the installed command, on a store that a real run has left."""
+"""`ebbing runs` on a store that a real run has left."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
+from functools import partial
 
 import command_line
 import numpy as np
 import pytest
+from command_line import NETWORKS, run_command
 
 from ebbing.learn import CustomTasks, Experiment, FiveLayers, Sgd, prefix_tree
 from ebbing.learn._current_names import current_names
 from ebbing.runs import Store, execute
-
-COMMAND = Path(sys.executable).with_name("ebbing")
-ENVIRONMENT = {key: os.environ[key] for key in os.environ if key not in ("COLUMNS", "FORCE_COLOR", "NO_COLOR", "TERM")}
 
 RANDOM = np.random.default_rng(0)
 DATA = {name: (RANDOM.random((6, 1, 28, 28)), RANDOM.integers(0, 2, (6, 1)).astype(float)) for name in ("x", "y")}
@@ -32,12 +27,7 @@ def store(tmp_path):
 
 @pytest.fixture
 def run(tmp_path):
-    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [COMMAND, "runs", *arguments], capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT, check=False
-        )
-
-    return run
+    return partial(run_command, "runs", folder=tmp_path, module=NETWORKS)
 
 
 answer = command_line.answer  # a fixture: standard output of a command that succeeds
@@ -76,7 +66,7 @@ def test_from_looking_to_cleaning(store, answer):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "results/runs: no such folder; runs are kept in results/runs, or in runs/ of what --out named"),
+        ((), "results/runs: no such folder; name runs/ in a folder that --out named, or train first"),
         (("elsewhere", "--json"), "elsewhere: no such folder"),
         ((".", "--clean", "everything"), "clean='everything': give weights or all"),
     ],

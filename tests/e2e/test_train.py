@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import ENVIRONMENT, run_forks
+from command_line import ENVIRONMENT, NETWORKS, run_command
 
 from ebbing.learn import Occurrence, preset
 from ebbing.learn.presets import stream_by_name
@@ -135,14 +135,16 @@ BAD_SETTINGS = [
 @pytest.fixture(scope="module")
 def bad_runs(tmp_path_factory):
     folder = tmp_path_factory.mktemp("bad")
-    found = run_forks([("train", *arguments) for arguments, _ in BAD_SETTINGS], folder, "ebbing.learn")
+    found = {
+        arguments: run_command("train", *arguments, folder=folder, module=NETWORKS) for arguments, _ in BAD_SETTINGS
+    }
     assert not (folder / "results").exists()
     return found
 
 
 @pytest.mark.parametrize(("arguments", "complaint"), BAD_SETTINGS)
 def test_bad_settings_give_one_line(bad_runs, arguments, complaint):
-    status, out, err = bad_runs["train", *arguments]
-    assert (status, out) == (2, "")
-    assert complaint in err
-    assert err.count("\n") == 1
+    done = bad_runs[arguments]
+    assert (done.returncode, done.stdout) == (2, "")
+    assert complaint in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -43,6 +43,7 @@ class Tab:
         self.faults: list[str] = []
         self.page.on("console", lambda m: self.faults.append(m.text) if m.type == "error" else None)
         self.page.on("pageerror", lambda error: self.faults.append(str(error)))
+        self.page.on("requestfailed", lambda request: self.faults.append(f"failed: {request.url}"))
         self.page.on(
             "request",
             lambda r: None if r.url.startswith(("file:", "data:", "blob:", "about:")) else self.faults.append(r.url),

@@ -47,6 +47,7 @@ _MODULES = (
         "pyarrow.parquet",
         "ebbing.order",
         "ebbing.runs.inventory",
+        "ebbing.io.order_schema",
         "ebbing.io.schema",
         "ebbing._progress",
     ),

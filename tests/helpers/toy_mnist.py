@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ebbing.data._cache import DatasetFiles
-from ebbing.data._sources import PackageSource
+from ebbing.data._packages import PackageSource
 from ebbing.data.mnist import idx_file
 
 RNG = np.random.default_rng(0)

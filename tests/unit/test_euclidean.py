@@ -185,3 +185,14 @@ def test_the_warning_points_at_the_line_of_the_user():
     with pytest.warns(UserWarning, match="no vectors have exactly these distances") as caught:
         Problem.from_distances(distances, norms=0.8, n=5, p=20)
     assert caught[0].filename == __file__
+
+
+def test_rounded_asymmetric_numbers_are_averaged_with_a_warning():
+    with pytest.warns(UserWarning, match=r"distances is not symmetric, .* means were taken, which differ by 0.05"):
+        problem = Problem.from_distances([[0, 1.5], [1.4, 0]], n=5, p=10)
+    assert problem.gaps[0, 1] == pytest.approx(1.45**2)
+
+
+def test_asymmetry_of_single_precision_needs_no_warning():
+    problem = Problem.from_distances([[0, 1.5], [1.5 * (1 + 1e-7), 0]], tolerance=1e-6, n=5, p=10)
+    assert problem.gaps[0, 1] == pytest.approx(1.5**2)

@@ -14,8 +14,8 @@ import typer
 
 from ebbing import __version__
 from ebbing._startup import restore_interrupts
-from ebbing._tables import escape_control
 from ebbing.cli import explore, forecast, linear, networks, paper
+from ebbing.cli._messages import print_message
 from ebbing.cli.compare import compare
 from ebbing.cli.replay import replay
 
@@ -85,7 +85,7 @@ def _version(version: Annotated[bool, typer.Option("--version", help="Print the 
 
 
 def main() -> None:
-    """Run the command; bad input ends with one line on standard error and status 2, never with a traceback."""
+    """Run the command; bad input ends with a message on standard error and status 2, never with a traceback."""
     warnings.showwarning = _show_warning
     restore_interrupts()
     try:
@@ -97,16 +97,16 @@ def main() -> None:
         more = f"; {error}" if str(error) else ""
         _fail(f"interrupted{more}", _INTERRUPTED)
     except ValueError as error:
-        _fail(str(error), status=2)
+        _fail(error, status=2)
     except MemoryError:
         _fail("this does not fit into memory; use fewer runs or tasks", status=2)
     except (BrokenPipeError, _ClosedPipeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is flushed there
         sys.exit(141)
     except (ArithmeticError, ChildProcessError) as error:  # training that diverged; a worker that was killed
-        _fail(str(error), status=1)
+        _fail(error, status=1)
     except OSError as error:  # a file that cannot be read is bad input; a full or broken disk is not
-        reason = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else str(error)
+        reason = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else error
         _fail(reason, status=1 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else 2)
     except Exception as error:  # wrong usage; its class has another module in each version of typer
         if _was_interrupted(error):
@@ -118,7 +118,8 @@ def main() -> None:
             print(message)
             sys.exit(2)
         command = getattr(getattr(error, "ctx", None), "command_path", "ebbing")
-        _fail(f"{message.rstrip('.')}; see {command} --help", status=2)
+        end = "" if message.endswith("?") else ";"
+        _fail(f"{message.rstrip('.')}{end} see {command} --help", status=2)
 
 
 def _was_interrupted(error: BaseException | None) -> bool:
@@ -130,9 +131,9 @@ def _was_interrupted(error: BaseException | None) -> bool:
 
 def _show_warning(message: Warning | str, *_: object) -> None:
     """Print a warning as one line, without the place in the code that gave it."""
-    print(f"ebbing: {escape_control(str(message))}", file=sys.stderr)
+    print_message(message)
 
 
-def _fail(message: str, status: int) -> NoReturn:
-    print(f"ebbing: {escape_control(message)}", file=sys.stderr)
+def _fail(message: Exception | str, status: int) -> NoReturn:
+    print_message(message)
     sys.exit(status)

@@ -16,7 +16,7 @@ def explore(
     out: Annotated[Path, typer.Option(metavar="FILE", help="The page to write.")] = Path("explorer.html"),
     opens: Annotated[bool, typer.Option("--open/--no-open", help="Open the page in a browser.")] = True,
 ) -> None:
-    """Write a page in which forgetting can be explored with sliders, and open it in a browser.
+    """Open a page with sliders to explore forgetting.
 
     The page needs no server and no network: it can be mailed, archived and put on a web site.
 

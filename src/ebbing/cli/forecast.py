@@ -71,7 +71,9 @@ def forecast(
     html: Html = None,
     as_json: AsJson = False,
 ) -> None:
-    """Predict what your model will forget on your data, and in which order to learn. Nothing is trained.
+    """Predict what your model will forget, and the best order.
+
+    The forecast follows the gradients of the model at its present weights on your data. Nothing is trained.
 
     Example: ebbing forecast tasks/ --model mypackage.module:build --weights model.safetensors
     """

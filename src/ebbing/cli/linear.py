@@ -117,7 +117,7 @@ def order(
     html: Html = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find the order in which to learn the tasks, with a certificate.
+    """Find the best order of the tasks, with a proof or a bound.
 
     Example: ebbing order --distances distances.csv -n 50 -p 100 --sigma 0.3
     """
@@ -128,7 +128,8 @@ def order(
         from ebbing._progress import status_line
         from ebbing._validate import check_seconds
         from ebbing.cli._console import end_at_once, print_result
-        from ebbing.io.schema import front_json, order_json, replay_order_json, to_json
+        from ebbing.io.order_schema import front_json, order_json, replay_order_json
+        from ebbing.io.schema import to_json
         from ebbing.order import ReplayOrder, Stakes, best_order_with_replay, heed_interrupts
         from ebbing.order._compilation import compiling
         from ebbing.plot.order import save
@@ -186,7 +187,8 @@ def metrics(
         str | None,
         typer.Option(
             metavar="error|accuracy",
-            help="What the matrix holds. Needed unless the file says it: a log, or JSON and npz with such a name.",
+            help="What the matrix holds. A log says it itself, and so does a JSON or npz file that names it errors or "
+            "accuracies.",
             show_default=False,
         ),
     ] = None,
@@ -201,7 +203,7 @@ def metrics(
     html: Html = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what was forgotten, and compute every published metric of an error or accuracy matrix.
+    """Say what was forgotten: every published metric of a matrix.
 
     Example: ebbing metrics accuracies.csv --kind accuracy
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -52,7 +51,8 @@ def train(
         typer.Option(metavar="NUMBERS", help="trgp+: weights of trusted tasks, the most recent task first: 1.2,0.8."),
     ] = None,
     recency: Annotated[
-        float | None, typer.Option(metavar="NUMBER", help="trgp+: r = 1 - n/p, to compute the weights from it.")
+        float | None,
+        typer.Option(metavar="NUMBER", help="trgp+: compute the weights from r = 1 - n/p, a number from 0 to 1."),
     ] = None,
     start_from: Annotated[
         str | None,
@@ -136,7 +136,7 @@ def runs(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what has been trained and how much room it takes.
+    """List what has been trained, and how much space it takes.
 
     Example: ebbing runs results/runs --clean weights
     """
@@ -173,13 +173,14 @@ def data(
     from ebbing._progress import status_line
     from ebbing.cli._console import console
     from ebbing.cli._data_table import print_data
+    from ebbing.cli._messages import print_message
     from ebbing.io.schema import data_json, to_json
 
     if fetch or file is not None:
         with status_line("fetching") as report:
             failures = ebbing.data.fetch(name, progress=report, file=file)
         for failure in failures:
-            print(f"ebbing: {failure}", file=sys.stderr)
+            print_message(failure)
     files = ebbing.data.status(name)
     if as_json:
         print(to_json("data", data_json(ebbing.data.cache_folder(), files)))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from ebbing.cli.parsing import parse_numbers, parse_tasks, parse_whole
+from ebbing.cli.parsing import LEARNERS, parse_numbers, parse_tasks, parse_whole
 
 if TYPE_CHECKING:
     from ebbing.curriculum import Curriculum
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _FILES = "CSV, JSON, npy or npz file of"
 
 ProblemFile = Annotated[
-    Path | None, typer.Argument(metavar="PROBLEM.toml", help="TOML file with the problem.", show_default=False)
+    Path | None, typer.Argument(metavar="PROBLEM.toml", help="The problem as a TOML file.", show_default=False)
 ]
 Tasks = Annotated[
     str | None, typer.Option(metavar="FORM", help="Ground truths: orthogonal:8, identical:8 or categories:ABAB.")
@@ -42,14 +42,14 @@ Norms = Annotated[
     str | None,
     typer.Option(
         metavar="NUMBER",
-        help="With --distances or --cosines: |w_i - w_0| from the initial model, one, or one per task.",
+        help="With --distances or --cosines: distances |w_i - w_0| from the initial model, one, or one per task.",
     ),
 ]
 Tolerance = Annotated[
     str | None,
     typer.Option(
         metavar="NUMBER",
-        help="With --distances, --cosines or --gram: how far numbers may move to be those of vectors.",
+        help="With --distances, --cosines or --gram: how far a number may be changed so that vectors have them.",
     ),
 ]
 Samples = Annotated[
@@ -79,12 +79,14 @@ Html = Annotated[
 Replay = Annotated[
     str | None,
     typer.Option(
-        metavar="NUMBER", help="Replay so many samples of each old task at every step; 10:sequential, 10:stored."
+        metavar="NUMBER",
+        help="Replay so many samples of each old task at every step, fresh ones mixed in; 10:sequential: in steps of "
+        "their own; 10:stored: always the same samples.",
     ),
 ]
 LearnerName = Annotated[
     str | None,
-    typer.Option("--learner", metavar="NAME", help="How a step learns: ridge:0.5, averaged:0.5, ..."),
+    typer.Option("--learner", metavar="NAME", help=f"How a step learns: {LEARNERS}."),
 ]
 
 

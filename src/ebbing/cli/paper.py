@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ebbing.cli._messages import print_message
 from ebbing.cli.options import AsJson
 from ebbing.cli.parsing import check_output_folder, parse_whole
 
@@ -52,7 +53,7 @@ def reproduce(
 ) -> None:
     """Reproduce the paper's figures, tables and claims.
 
-    Each claim gets a verdict: holds, fails, or open.
+    Each claim gets a verdict: it holds, it does not hold, or an interval says what is not excluded.
 
     Example: ebbing reproduce fig1
     """
@@ -79,7 +80,7 @@ def reproduce(
         device,
         from_records,
     )
-    failures: dict[str, str] = {}
+    failures: dict[str, Exception] = {}
     chosen = reproduction.chosen_targets(targets or [], options)
     with resumable(), progress_bars(chosen) as bars:
         try:
@@ -101,21 +102,22 @@ def reproduce(
     _fail_if(failures)
 
 
-def _write_report(folder: Path, failures: dict[str, str]) -> str:
+def _write_report(folder: Path, failures: dict[str, Exception]) -> str:
     """Write the page of the reproduction, and say where it is."""
     from ebbing.report import write_report
 
     recorded = Path("reproduced")  # of a checkout
+    reasons = {name: str(error) or type(error).__name__ for name, error in failures.items()}
     try:
-        page = write_report(folder, recorded=recorded if (recorded / "records").is_dir() else None, failures=failures)
+        page = write_report(folder, recorded=recorded if (recorded / "records").is_dir() else None, failures=reasons)
     except ModuleNotFoundError:
         return "No page was written: pip install 'ebbing[report]' for one."
     return f"The page to look at: {page}; the same claims in Markdown: {page.with_name('REPRODUCTION.md')}"
 
 
-def _fail_if(failures: dict[str, str]) -> None:
+def _fail_if(failures: dict[str, Exception]) -> None:
     """End with status 1 if targets failed."""
-    for name, reason in failures.items():
-        typer.echo(f"ebbing: {name} failed: {reason}", err=True)
+    for name, error in failures.items():
+        print_message(error, f"{name} failed: ")
     if failures:
         raise typer.Exit(1)

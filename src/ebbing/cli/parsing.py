@@ -76,7 +76,7 @@ def parse_objective(text: str) -> Objective:
     return {"forgetting": weight, "generalization": 1 - weight}
 
 
-_LEARNERS = "minimum-norm, ridge:0.5, gradient-steps:0.01,20, gradient-flow:0.1, averaged:0.5 or one-pass-sgd:0.001"
+LEARNERS = "minimum-norm, ridge:0.5, gradient-steps:0.01,20, gradient-flow:0.1, averaged:0.5 or one-pass-sgd:0.001"
 
 
 def parse_learner(text: str | None) -> LinearLearner:
@@ -101,7 +101,7 @@ def parse_learner(text: str | None) -> LinearLearner:
     except ValueError:
         values = None
     if name not in kinds or values is None or len(values) != kinds[name][1]:
-        raise ValueError(f"--learner {text!r}: give {_LEARNERS}")
+        raise ValueError(f"--learner {text!r}: give {LEARNERS}")
     return kinds[name][0](*values)
 
 
@@ -168,7 +168,7 @@ def check_output_file(option: str, path: Path) -> Path:
 
 def check_picture(path: Path | None) -> None:
     """An error, before any work, if the picture of --plot cannot be drawn or written."""
-    from ebbing.plot.order import picture_format
+    from ebbing.plot._style import picture_format
 
     if path is not None:
         picture_format(path)

@@ -43,7 +43,8 @@ def replay(
     Example: ebbing replay --tasks categories:AAAB -n 50 -p 400 --sigma 0.3 --budget 60 --plot replay.png
     """
     from ebbing.cli._console import print_result
-    from ebbing.io.schema import replay_json, to_json
+    from ebbing.io.order_schema import replay_json
+    from ebbing.io.schema import to_json
     from ebbing.order import best_replay, replay_curve
     from ebbing.plot.replay import save
 

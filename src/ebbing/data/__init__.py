@@ -82,7 +82,7 @@ def fetch(
                 raise
             errors.append(error)
     if len(errors) == len(datasets):
-        raise DataError("\n".join(map(str, errors)))
+        raise DataError(*(line for error in errors for line in error.lines))
     return tuple(errors)
 
 

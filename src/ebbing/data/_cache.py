@@ -17,11 +17,25 @@ from typing import Literal
 
 from ebbing._files import write_atomic
 from ebbing._warnings import warn
-from ebbing.data._sources import FetchedFiles, FetchError, FileSpec, Mirror, PackageSource, Progress, extract_named, md5
+from ebbing.data._packages import PackageSource
+from ebbing.data._sources import FetchedFiles, FetchError, FileSpec, Mirror, Progress, extract_named, md5
 
 
 class DataError(OSError):
-    """Data that could not be fetched or not be written; the message says what was tried and what to do."""
+    """Data that could not be fetched or not be written; the message says what was tried and what to do.
+
+    Args:
+        *lines: The lines of the message.
+
+    Attributes:
+        lines: The lines of the message.
+    """
+
+    lines: tuple[str, ...]
+
+    def __init__(self, *lines: str) -> None:
+        super().__init__("\n".join(lines))
+        self.lines = lines
 
 
 @dataclass(frozen=True)
@@ -240,7 +254,7 @@ def _fetch(dataset: DatasetFiles, missing: Sequence[FileSpec], progress: Progres
         *(f"  {file.description}" for file in remaining),
         *([f"or set {variable} to {formats}"] if variable else []),
     )
-    raise DataError("\n".join(lines))
+    raise DataError(*lines)
 
 
 def _sources(dataset: DatasetFiles, missing: Sequence[FileSpec]) -> Iterator[_LocalArchives | Mirror | PackageSource]:

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ebbing.data._cache import DatasetFiles, load
-from ebbing.data._sources import GzipFileSpec, PackageSource, Progress
+from ebbing.data._packages import PackageSource
+from ebbing.data._sources import GzipFileSpec, Progress
 
 Bytes = npt.NDArray[np.uint8]
 

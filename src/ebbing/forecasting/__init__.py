@@ -3,9 +3,9 @@
 `ebbing.forecast` is the function; the package has another name, as a module and a function cannot share one.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ebbing._lazy import load_lazily
 from ebbing.forecasting._forecast import Forecast
 from ebbing.forecasting._sources import forecast, forecast_memory
 from ebbing.forecasting.calibration import CalibratedForecast, calibrate
@@ -37,17 +37,19 @@ __all__ = [
     "tangent_kernel_reference",
 ]
 
-_HOME = {
-    "TaskVectors": "checkpoints",
-    "kernel_cost": "_tangent_kernel",
-    "read_task_vectors": "checkpoints",
-    "tangent_kernel": "_tangent_kernel",
-    "tangent_kernel_reference": "reference_kernel",
+_HOMES = {
+    "TaskVectors": "ebbing.forecasting.checkpoints",
+    "kernel_cost": "ebbing.forecasting._tangent_kernel",
+    "read_task_vectors": "ebbing.forecasting.checkpoints",
+    "tangent_kernel": "ebbing.forecasting._tangent_kernel",
+    "tangent_kernel_reference": "ebbing.forecasting.reference_kernel",
 }
-"""The module of what needs PyTorch."""
+"""The module of what needs PyTorch, which is imported on first use."""
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(f"ebbing.forecasting.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'ebbing.forecasting' has no attribute {name!r}")
+    return load_lazily(__name__, _HOMES, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,8 +1,8 @@
 """Files of users: matrices, problems and curricula (TOML), data of tasks, and JSON that the command prints."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from ebbing._lazy import load_lazily
 from ebbing.io.evaluations import read_evaluation
 from ebbing.io.framework_logs import read_avalanche_log, read_mammoth_log, read_pycil_log
 from ebbing.io.matrices import NamedMatrix, read_matrix, read_named_matrix
@@ -30,7 +30,7 @@ __all__ = [
     "to_json",
 ]
 
-_LAZY = {
+_HOMES = {
     "parse_problem": "ebbing.io.problems",
     "read_curriculum": "ebbing.io.curricula",
     "read_ground_truths": "ebbing.io.problems",
@@ -39,23 +39,11 @@ _LAZY = {
     "read_task_files": "ebbing.io.task_files",
     "to_json": "ebbing.io.schema",
 }
+"""The module of what is imported on first use."""
 
 
 def __getattr__(name: str) -> object:
-    """Load on first use what needs more than NumPy.
-
-    Args:
-        name: A public name.
-
-    Returns:
-        The object of that name.
-
-    Raises:
-        AttributeError: If there is none.
-    """
-    if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
-    raise AttributeError(f"module 'ebbing.io' has no attribute {name!r}")
+    return load_lazily(__name__, _HOMES, name)
 
 
 def __dir__() -> list[str]:

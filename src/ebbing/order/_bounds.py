@@ -30,7 +30,6 @@ from functools import lru_cache
 from math import inf
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from ebbing.order._assignment import Assignment, Floats
 from ebbing.order._clock import SOON, Clock
@@ -66,6 +65,8 @@ def convex_bound(problem: Assignment, *, steps: int = 200, seconds: float = inf)
     >>> round(convex_bound(line).value, 2)      # the best order has -2.75
     -2.79
     """
+    from scipy.optimize import linear_sum_assignment  # takes half a second to load, before the clock starts
+
     clock = Clock(seconds)
     T, k = problem.T, problem.kernel
     if T == 1:

@@ -21,39 +21,41 @@ module                                      what it draws
 ==========================================  ===========================================================================
 """
 
-from importlib import import_module
+from ebbing._lazy import load_lazily
 
-_HOME = {
-    "plot_error_curves": "errors",
-    "plot_error_heat_map": "errors",
-    "plot_error_matrix": "errors",
-    "plot_expectation_grid": "errors",
-    "plot_fig1": "fig1",
-    "plot_fig2": "fig2",
-    "plot_forecast": "forecasts",
-    "plot_forecast_orders": "forecasts",
-    "plot_forecast_study": "forecast_study",
-    "plot_forgotten": "metrics",
-    "plot_frontier": "frontier",
-    "plot_method_comparison": "method_comparison",
-    "plot_order_comparison": "order",
-    "plot_order_front": "order",
-    "plot_order_stakes": "order",
-    "plot_replay_curve": "replay",
-    "plot_replay_plan": "replay",
-    "plot_replay": "forecasts",
-    "plot_rule_comparison": "rule_comparison",
-    "plot_sample_histogram": "samples",
-    "plot_sensitivity": "sensitivity",
-    "plot_task_distances": "order",
-    "plot_task_similarity": "forecasts",
+_HOMES = {
+    "plot_error_curves": "ebbing.plot.errors",
+    "plot_error_heat_map": "ebbing.plot.errors",
+    "plot_error_matrix": "ebbing.plot.errors",
+    "plot_expectation_grid": "ebbing.plot.errors",
+    "plot_fig1": "ebbing.plot.fig1",
+    "plot_fig2": "ebbing.plot.fig2",
+    "plot_forecast": "ebbing.plot.forecasts",
+    "plot_forecast_orders": "ebbing.plot.forecasts",
+    "plot_forecast_study": "ebbing.plot.forecast_study",
+    "plot_forgotten": "ebbing.plot.metrics",
+    "plot_frontier": "ebbing.plot.frontier",
+    "plot_method_comparison": "ebbing.plot.method_comparison",
+    "plot_order_comparison": "ebbing.plot.order",
+    "plot_order_front": "ebbing.plot.order",
+    "plot_order_stakes": "ebbing.plot.order",
+    "plot_replay_curve": "ebbing.plot.replay",
+    "plot_replay_plan": "ebbing.plot.replay",
+    "plot_replay": "ebbing.plot.forecasts",
+    "plot_rule_comparison": "ebbing.plot.rule_comparison",
+    "plot_sample_histogram": "ebbing.plot.samples",
+    "plot_sensitivity": "ebbing.plot.sensitivity",
+    "plot_task_distances": "ebbing.plot.order",
+    "plot_task_similarity": "ebbing.plot.forecasts",
 }
 """The module of every public function. Each is imported on first use, as some load PyTorch or numba."""
 
-__all__ = list(_HOME)  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = list(_HOMES)  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> object:
-    if name in _HOME:
-        return getattr(import_module(f"ebbing.plot.{_HOME[name]}"), name)
-    raise AttributeError(f"module 'ebbing.plot' has no attribute {name!r}")
+    return load_lazily(__name__, _HOMES, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -6,6 +6,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -135,6 +136,30 @@ def inline_picture(draw: Callable[[Axes], object], name: str, size: tuple[float,
     return re.sub(
         r'(<svg [^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg [^>]*?) height="[^"]*"', r"\1", text, count=1), count=1
     )
+
+
+def picture_format(path: Path) -> str:
+    """Return the format that a picture's name asks for, to be checked before a long search.
+
+    Args:
+        path: The file to write.
+
+    Returns:
+        "png", "svg" or "pdf".
+
+    Raises:
+        ValueError: If the name has another ending, or matplotlib is missing.
+
+    Example:
+        >>> picture_format(Path("order.png"))
+        'png'
+    """
+    suffix = path.suffix.lower().removeprefix(".")
+    if suffix not in ("png", "svg", "pdf"):
+        raise ValueError(f"{path}: a picture's name ends in .png, .svg or .pdf")
+    if find_spec("matplotlib") is None:
+        raise ValueError(f"{path}: pictures are drawn with matplotlib, which is missing: pip install 'ebbing[figures]'")
+    return suffix
 
 
 def write_figure(figure: Figure, path: Path, kind: str) -> None:

@@ -11,8 +11,7 @@ import numpy as np
 from ebbing._tables import format_number
 from ebbing._validate import Array
 from ebbing.plot._axes import add_legend, plain_label, use_axes
-from ebbing.plot._style import BLUE, GRAY, GREEN, STYLE, VERMILION, write_figure
-from ebbing.plot.order import picture_format
+from ebbing.plot._style import BLUE, GRAY, GREEN, STYLE, VERMILION, picture_format, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

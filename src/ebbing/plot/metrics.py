@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from ebbing._tables import format_number
 from ebbing.plot._axes import plain_label, use_axes
-from ebbing.plot._style import BLACK, BLUE, STYLE, VERMILION, write_figure
-from ebbing.plot.order import picture_format
+from ebbing.plot._style import BLACK, BLUE, STYLE, VERMILION, picture_format, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from ebbing._tables import format_number
 from ebbing.order._tables import describe_objective
 from ebbing.plot._axes import plain_label, use_axes
-from ebbing.plot._style import BLUE, GRAY, GREEN, ORANGE, VERMILION, write_figure
+from ebbing.plot._style import BLUE, GRAY, GREEN, ORANGE, VERMILION, picture_format, write_figure
 from ebbing.plot.samples import draw_histogram
 from ebbing.problem import Problem
 from ebbing.theory import expect
@@ -121,30 +120,6 @@ def plot_order_front(front: Front, *, ax: Axes | None = None) -> Axes:
     ax.margins(0.12)
     ax.legend(frameon=False, fontsize="small")
     return ax
-
-
-def picture_format(path: Path) -> str:
-    """Return the format that a picture's name asks for, to be checked before a long search.
-
-    Args:
-        path: The file to write.
-
-    Returns:
-        "png", "svg" or "pdf".
-
-    Raises:
-        ValueError: If the name has another ending, or matplotlib is missing.
-
-    Example:
-        >>> picture_format(Path("order.png"))
-        'png'
-    """
-    suffix = path.suffix.lower().removeprefix(".")
-    if suffix not in ("png", "svg", "pdf"):
-        raise ValueError(f"{path}: a picture's name ends in .png, .svg or .pdf")
-    if find_spec("matplotlib") is None:
-        raise ValueError(f"{path}: pictures are drawn with matplotlib, which is missing: pip install 'ebbing[figures]'")
-    return suffix
 
 
 def save(plan: Plan, path: Path) -> None:

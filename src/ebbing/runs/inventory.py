@@ -62,7 +62,7 @@ def take_inventory(folder: str | os.PathLike[str], clean: str | None = None) -> 
     if clean not in (None, "weights", "all"):
         raise ValueError(f"clean={clean!r}: give weights or all")
     if not folder.is_dir():
-        raise ValueError(f"{folder}: no such folder; runs are kept in results/runs, or in runs/ of what --out named")
+        raise ValueError(f"{folder}: no such folder; name runs/ in a folder that --out named, or train first")
     store = Store(folder)
     freed = 0 if clean is None else store.clean(weights_only=clean == "weights")
     counted: Counter[str] = Counter()

@@ -58,18 +58,20 @@ def describe_curriculum(problem: Problem, curriculum: Curriculum, learner: Linea
     >>> problem = Problem.orthogonal(T=3, n=50, p=200, sigma=0.3)
     >>> print(describe_curriculum(problem, Curriculum.replay(problem, memory=10), Ridge(0.5)))
     3 tasks in 3 steps of 50..70 samples, p=200, sigma=0.3: overparameterized
-    Model: linear, isotropic Gaussian features, each step learned by Ridge(penalty=0.5), fresh samples.
+    Model: linear, isotropic Gaussian features, each step learned by Ridge(penalty=0.5); fresh samples are replayed.
     """
-    N = curriculum.samples(problem).sum(axis=1)
+    samples = curriculum.samples(problem)  # (S, T)
+    N = samples.sum(axis=1)
     over = problem.p > N
     regime = "overparameterized" if over.all() else "underparameterized" if not over.any() else "both regimes"
     tasks, steps = (f"{k} {word}{'s' * (k > 1)}" for k, word in ((problem.T, "task"), (len(N), "step")))
     missing = f", unmodeled={_range(problem.unmodeled)}" if problem.unmodeled.any() else ""
     learned = "to the end (minimum norm)" if isinstance(learner, MinimumNorm) else f"by {learner}"
-    samples = "replaying stored samples" if curriculum.stored else "fresh samples"
+    again = (samples[1:] > 0) & (np.cumsum(samples, axis=0)[:-1] > 0)
+    replayed = f"; {'stored' if curriculum.stored else 'fresh'} samples are replayed" if again.any() else ""
     return (
         f"{tasks} in {steps} of {_range(N)} samples, p={problem.p}, sigma={_range(problem.sigma)}{missing}: {regime}\n"
-        f"Model: linear, isotropic Gaussian features, each step learned {learned}, {samples}."
+        f"Model: linear, isotropic Gaussian features, each step learned {learned}{replayed}."
     )
 
 

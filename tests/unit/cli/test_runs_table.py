@@ -176,8 +176,6 @@ def test_a_missing_folder_raises_an_error(tmp_path, make, clean):
     path = tmp_path / "runs"
     if make:
         make(path)
-    with pytest.raises(
-        ValueError, match="runs: no such folder; runs are kept in results/runs, or in runs/ of what --out named"
-    ):
+    with pytest.raises(ValueError, match="runs: no such folder; name runs/ in a folder that --out named"):
         take_inventory(path, clean)
     assert path.exists() == bool(make)

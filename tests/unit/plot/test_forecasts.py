@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import ebbing
+from ebbing.plot._style import picture_format
 from ebbing.plot.forecasts import plot_forecast, save_forecast
-from ebbing.plot.order import picture_format
 
 
 def forecast(T):

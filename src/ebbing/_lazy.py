@@ -1,0 +1,32 @@
+"""Public names of a package that are imported on first use, since their modules load more than NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+
+
+def load_lazily(package: str, homes: Mapping[str, str], name: str) -> object:
+    """Return what a lazy name stands for: the body of a package's `__getattr__`.
+
+    Args:
+        package: Full name of the package.
+        homes: For each lazy name, the module that defines it; a module of the package is its own home.
+        name: The name that is looked up.
+
+    Returns:
+        The object, or the module, of that name.
+
+    Raises:
+        AttributeError: If the package has no such name.
+
+    Example:
+        >>> load_lazily("ebbing", {"expect": "ebbing.theory"}, "expect").__name__
+        'expect'
+        >>> load_lazily("ebbing", {"theory": "ebbing.theory"}, "theory").__name__
+        'ebbing.theory'
+    """
+    if name not in homes:
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    home = import_module(homes[name])
+    return home if homes[name] == f"{package}.{name}" else getattr(home, name)
