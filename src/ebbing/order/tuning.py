@@ -184,6 +184,7 @@ def _tune(
     grid, S = np.linspace(*family.range, _CELLS + 1), len(samples)
     with heed_interrupts():
         x, value, bound = least(steps, family, table.at_one, grid, clock)
+        x = _polish(lambda x: float(steps.errors(table.at_one(np.array([x])))[1][0]), x, (grid[1] - grid[0]) / 16, grid)
         scale = float(np.abs(steps.errors(table.at_one(grid))[1]).max())
         places = np.full(S, x)
         if per_step and S > 1:
@@ -193,6 +194,15 @@ def _tune(
     exact, end = (_exact_value(problem, samples, criterion, each) for each in (learners, [MinimumNorm()] * S))
     bound, tolerance = min(bound, exact), TOLERANCE * scale
     return Tuning(learners, exact, bound, exact - bound <= 2 * tolerance, 2 * tolerance, end, criterion.objective)
+
+
+def _polish(value: Callable[[float], float], x: float, width: float, grid: Array) -> float:
+    """Return the place of the least value near x, to more digits than its value needs."""
+    from scipy.optimize import minimize_scalar
+
+    ends = (max(x - width, grid[0]), min(x + width, grid[-1]))
+    found: Any = minimize_scalar(value, bounds=ends, method="bounded", options={"xatol": 1e-7})
+    return float(found.x) if found.fun < value(x) else x
 
 
 def _descend(steps: Steps, table: RateTable, grid: Array, places: Array, clock: Clock) -> tuple[Array, float]:
