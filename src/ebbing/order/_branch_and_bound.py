@@ -11,7 +11,7 @@ A ends no worse. The worst arrangement pairs the largest H^B_x - H^A_x with the 
 
 Per set few prefixes survive (for rho -> 0 one per last task: the Held-Karp recursion of the longest path). What is
 left is bounded from below by a linear assignment of the unplaced tasks to the places left: their linear costs and
--rho^q H_x are exact, and `_bounds.minorant`, computed once per set, is a linear function below their mutual costs.
+-rho^q H_x are exact, and `_minorant.minorant`, computed once per set, is a linear function below their mutual costs.
 The assignment's reduced costs discard successors before they are built.
 
 Identical tasks are one type with a count, so categories need a table over counts, not over sets; interchangeable types
@@ -32,10 +32,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ebbing.order._assignment import Assignment, Floats, Order, Types
-from ebbing.order._bounds import convex_bound, lap_workspace, last_places, minorant, solve_lap
+from ebbing.order._bounds import convex_bound
 from ebbing.order._clock import interrupt_requested
 from ebbing.order._compilation import SLOWDOWN, compiled
 from ebbing.order._local_search import search
+from ebbing.order._minorant import lap_workspace, last_places, minorant, solve_lap
 
 Integers = NDArray[np.int64]
 

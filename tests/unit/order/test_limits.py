@@ -10,9 +10,9 @@ from order_limits import OBJECTIVES, check, random_problem, search
 
 from ebbing.order import _best_order, _compilation, best_order, front, stakes, worst_order
 from ebbing.order._assignment import Assignment, all_values
-from ebbing.order._bounds import lap_workspace, solve_lap
 from ebbing.order._clock import Clock, defer_interrupts, heed_interrupts, interrupt_requested
 from ebbing.order._known_orders import KnownOrders, order_values
+from ebbing.order._minorant import lap_workspace, solve_lap
 from ebbing.order._quick_bound import quick_bound
 from ebbing.order._search_space import nearest_equivalent, provable
 from ebbing.order.objective import Criterion
@@ -146,9 +146,9 @@ def test_searches_run_in_other_threads():
 
 def test_no_kernel_is_compiled_during_a_search():
     """The first search of three tasks compiles for all others, so that time limits hold."""
-    from ebbing.order import _bounds, _branch_and_bound, _local_search, _unequal, _unequal_kernels
+    from ebbing.order import _branch_and_bound, _local_search, _minorant, _unequal, _unequal_kernels
 
-    modules = (_bounds, _branch_and_bound, _local_search, _unequal, _unequal_kernels)
+    modules = (_minorant, _branch_and_bound, _local_search, _unequal, _unequal_kernels)
     kernels = {f"{m.__name__}.{k}": v for m in modules for k, v in vars(m).items() if hasattr(v, "signatures")}
     for n in (50, range(30, 33)):
         best_order(gaussian(3, n=n, p=100))

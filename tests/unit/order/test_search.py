@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from ebbing.order import _branch_and_bound, _local_search
 from ebbing.order._assignment import Assignment, Types, all_values, value_reference
-from ebbing.order._bounds import convex_bound, lap_workspace, last_places, minorant, projected_eigenvectors, solve_lap
+from ebbing.order._bounds import convex_bound, projected_eigenvectors
 from ebbing.order._branch_and_bound import prove, ties
 from ebbing.order._local_search import search
+from ebbing.order._minorant import lap_workspace, last_places, minorant, solve_lap
 
 RATES = [0.0, 1e-3, 0.1, 0.3, 0.6, 0.9, 0.999]
 
