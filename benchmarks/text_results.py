@@ -56,12 +56,12 @@ def table(records: dict[str, list[Record]]) -> str:
 
 
 def write_results(methods: list[str]) -> None:
-    """Write the table of all methods that were run with the same seeds as fine-tuning."""
-    runs = {method: [one for one in read_records() if one["method"] == method] for method in methods}
-    first = runs["fine-tuning"][0]
-    seeds = [one["seed"] for one in runs["fine-tuning"]]
-    complete = {method: found for method, found in runs.items() if {*seeds} <= {one["seed"] for one in found}}
-    missing = [method for method in methods if method not in complete]
+    """Write the table over the seeds that all methods have; until there is one, of the methods that have the first."""
+    records = read_records()
+    runs = {method: {one["seed"]: one for one in records if one["method"] == method} for method in methods}
+    seeds = sorted(set.intersection(*(set(found) for found in runs.values()))) or [0]
+    complete = {method: [found[seed] for seed in seeds] for method, found in runs.items() if {*seeds} <= found.keys()}
+    missing, first = [method for method in methods if method not in complete], complete["fine-tuning"][0]
     pairs = len(seeds) * len(first["tasks"])
     notes = (
         f"In percent. Accuracies and forgetting: means over {len(seeds)} seeds (other texts, other heads) ± standard "

@@ -73,7 +73,7 @@ class ResidualSpectrum:
             symmetric = self._left.T @ self._left
         else:
             self._left = orthogonal_complement(M)  # N
-            coordinates = self._left.T @ R
+            coordinates = self._left.T @ R if M.shape[1] else R
             symmetric = coordinates @ coordinates.T
         values, vectors = torch.linalg.eigh(symmetric)
         self.energies, self._vectors = values.flip(0).clamp(min=0), vectors.flip(1)
