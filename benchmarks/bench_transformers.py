@@ -145,7 +145,8 @@ def directions_against_svd(data: list[Texts]) -> Row:
     network, inputs = learner.network.eval(), data[1][0]
     with torch.no_grad(), no_fast_path():
         counts = [SETTINGS["num_examples"]] * len(learner.layers)
-        calls = layer_inputs(network, lambda x: output_tensor(network(**x)), learner.layers, inputs, counts)
+        forward = lambda x: output_tensor(network(**x))  # noqa: E731
+        calls = layer_inputs(network, forward, learner.layers, inputs, counts)
     linear = [layer for layer in learner.layers if layer.blocks[0].basis.is_floating_point()]
     parts = [(layer.blocks[0].basis, *layer.representation(calls[layer.name])) for layer in linear]
 

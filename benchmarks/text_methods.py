@@ -21,6 +21,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
+
 os.environ["HF_HUB_OFFLINE"] = "1"
 
 import torch
@@ -98,7 +100,7 @@ class Run:
         """Return the accuracy on the test texts of a task."""
         with self.task_weights(task):
             found = trainer.predict(self.test[task])  # type: ignore[arg-type]
-        return 100 * float((found.predictions.argmax(-1) == found.label_ids).mean())
+        return 100 * float((np.asarray(found.predictions).argmax(-1) == found.label_ids).mean())
 
 
 def megabytes(values: Any) -> float:

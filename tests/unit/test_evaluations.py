@@ -140,7 +140,9 @@ def test_figure_puts_losses_left_and_at_the_top():
     ax = found.plot()
     assert [label.get_text() for label in ax.get_yticklabels()] == ["down", "same", "up"]
     assert "percentage points" in ax.get_xlabel()
-    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    legend = ax.get_legend()
+    assert legend is not None
+    texts = [text.get_text() for text in legend.get_texts()]
     assert texts == ["worse beyond chance", "chance can explain it", "better beyond chance"]
 
 

@@ -50,6 +50,7 @@ class Repeated(nn.Module):
 
     def forward(self, inputs):
         for block in self.blocks:
+            assert isinstance(block, nn.Linear)
             inputs = functional.relu(block(inputs)) @ block.weight
         return self.head(self.fine(inputs))
 
