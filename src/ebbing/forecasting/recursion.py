@@ -281,7 +281,14 @@ class KernelModel:
         return replace(self, _solvers={}, _updates={}, **changes)
 
     def test_errors(self, state: State) -> Array:
-        """Return the error of each model on each task (models, T)."""
+        """Compute the errors of several models.
+
+        Args:
+            state: The models.
+
+        Returns:
+            The error of each on each task (models, T).
+        """
         return np.stack([self._errors(state.predictions[rows], t) for t, rows in enumerate(self.test)], axis=1)
 
     def _errors(self, values: Array, t: int) -> Array:
