@@ -53,7 +53,7 @@ def fit_logistic(kernel: Array, outputs: Array, labels: Array, ridge: float) -> 
     Example:
         >>> a = fit_logistic(np.eye(2), np.zeros((2, 1)), np.array([0.0, 1.0]), 0.1)
         >>> a[:, 0].round(2).tolist()  # 0.1 a = y - p, outputs a
-        [-1.75, 1.75]
+        [-1.63, 1.63]
     """
     sign = (2.0 * labels - 1.0)[:, None]
     right = sign * np.maximum(_MARGIN, sign * outputs)

@@ -90,7 +90,7 @@ def forecast(
         >>> tasks = {name: (inputs, inputs @ random.standard_normal(20) > 0) for name in ("cats", "dogs", "cars")}
         >>> found = forecast("linear", tasks)
         >>> found.errors(["cats", "dogs"]).round(2).tolist()
-        [[0.25, 0.25], [0.11, 0.36], [0.32, 0.08]]
+        [[0.25, 0.25], [0.1, 0.39], [0.45, 0.02]]
     """
     ridge, alignment = check_number("ridge", ridge), check_number("alignment", alignment)
     time = None if time is None else check_number("time", time)
