@@ -60,8 +60,12 @@ def forecast(
     steps: Annotated[
         int | None, typer.Option(help="With --learning-rate: the number of training steps of each task.", **_SIZE)
     ] = None,
+    training_error: Annotated[
+        float | None,
+        typer.Option(metavar="NUMBER", help="For brief training: the mean squared training error that it reaches."),
+    ] = None,
     seconds: Annotated[
-        float, typer.Option(metavar="NUMBER", help="Time to search the order of more than eight tasks.")
+        float, typer.Option(metavar="NUMBER", help="Time to search the order where there are too many to try all.")
     ] = 60.0,
     seed: Seed = 0,
     plot: Annotated[
@@ -109,6 +113,7 @@ def forecast(
             test_size=test_size,
             learning_rate=learning_rate,
             steps=steps,
+            training_error=training_error,
             seed=seed,
             progress=report,
         )

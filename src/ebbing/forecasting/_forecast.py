@@ -128,7 +128,8 @@ class Forecast(Tabular):
         Args:
             objective: "forgetting", "generalization", the weight of forgetting from 0 to 1, or weights of both such as
                 {"forgetting": 0.7, "generalization": 0.3}.
-            seconds: Time for the search where there are more than eight tasks; up to eight, all orders are computed.
+            seconds: Time for the search where not all orders are computed: with more than six tasks of yes or no,
+                or more than eight others.
             seed: The seed of the search and of the splits that tell how sure the order is.
             progress: A function that is called with the share of the work that is done.
 

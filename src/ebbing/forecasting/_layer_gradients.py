@@ -15,6 +15,7 @@ no gradient at all: K = (G G') * (A A' + 1), element by element, the 1 for the b
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -23,6 +24,10 @@ from torch.nn import functional
 
 _BLOCK_BYTES = 64e6
 """Bytes of the gradients that are formed at once when a kernel is computed from A and G."""
+
+
+_BLOCK_ROWS = 500
+"""Rows of the blocks of a kernel that are computed at once."""
 
 
 class LayerGradients(ABC):
@@ -122,10 +127,15 @@ class LinearGradients(LayerGradients):
             self._add(kernel, one.flatten(2), two)
         elif one.shape[1] == 1:
             A, G = one[:, 0], two[:, :, 0]
-            inner = (A @ A.T if "weight" in self.names else 0) + float("bias" in self.names)
-            for c in range(len(kernel)):
-                g = G.flatten(1) if len(kernel) == 1 else G[:, c]
-                kernel[c] += (inner * (g @ g.T)).to(kernel.dtype)
+            weight, bias = "weight" in self.names, float("bias" in self.names)
+
+            def block(a: slice, b: slice) -> Tensor:
+                inner = (A[a] @ A[b].T if weight else 0) + bias
+                if len(kernel) == 1:
+                    return (inner * (G[a].flatten(1) @ G[b].flatten(1).T))[None]
+                return inner * torch.einsum("aco,bco->cab", G[a], G[b])
+
+            add_blocks(kernel, block)
         else:
             self._add(kernel, None, two.sum(2))
             if "weight" in self.names:
@@ -197,12 +207,21 @@ class EmbeddingGradients(LayerGradients):
 
 def add_gram(kernel: Tensor, vectors: Tensor) -> None:
     """Add inner products of vectors (N, C, P) to a kernel (C, N, N), or their sum over C to (1, N, N)."""
-    if len(kernel) == 1:
-        flat = vectors.flatten(1)
-        kernel[0] += (flat @ flat.T).to(kernel.dtype)
-    else:
-        for c in range(len(kernel)):
-            kernel[c] += (vectors[:, c] @ vectors[:, c].T).to(kernel.dtype)
+    flat = vectors.flatten(1)[:, None] if len(kernel) == 1 else vectors
+    by_output = flat.transpose(0, 1)  # (1 or C, N, P)
+    add_blocks(kernel, lambda a, b: by_output[:, a] @ by_output[:, b].transpose(1, 2))
+
+
+def add_blocks(kernel: Tensor, block: Callable[[slice, slice], Tensor]) -> None:
+    """Add a symmetric matrix to each kernel (C, N, N), of which only blocks on and above the diagonal are computed."""
+    N = kernel.shape[1]
+    slices = [slice(first, min(first + _BLOCK_ROWS, N)) for first in range(0, N, _BLOCK_ROWS)]
+    for k, a in enumerate(slices):
+        for b in slices[k:]:
+            part = block(a, b).to(kernel.dtype)
+            kernel[:, a, b] += part
+            if a != b:
+                kernel[:, b, a] += part.transpose(1, 2)
 
 
 def layer_gradients(layer: nn.Module) -> LayerGradients | None:

@@ -11,8 +11,9 @@ from ebbing._validate import Array, check_count, check_number
 from ebbing.forecasting._forecast import Forecast
 from ebbing.forecasting._search import Progress
 from ebbing.forecasting.examples import Examples
+from ebbing.forecasting.fitting import trained_to, training_time
 from ebbing.forecasting.kernels import linear_kernel, mean_diagonal, normalize, random_feature_kernel
-from ebbing.forecasting.recursion import KernelModel, training_time
+from ebbing.forecasting.recursion import KernelModel, Loss
 from ebbing.forecasting.targets import Targets
 
 MOST_ROWS = 8000
@@ -40,6 +41,8 @@ def forecast(
     time: float | None = None,
     learning_rate: float | None = None,
     steps: int | None = None,
+    training_error: float | None = None,
+    loss: Loss | None = None,
     alignment: float = 0.0,
     seed: int = 0,
     memory: float = 2e9,
@@ -66,8 +69,11 @@ def forecast(
         learning_rate: The learning rate of gradient descent on the cross-entropy (on the mean squared error for
             regression). With `steps` it gives the time, for a pretrained network that is trained briefly.
         steps: Gradient steps for each task: epochs times batches.
-        alignment: How much the kernel aligns with what was learned; 1 is a good value for small networks with random
-            weights.
+        training_error: The mean squared error on its training data at which training leaves a task, for those who stop
+            early. None: until the task is fitted.
+        loss: What training makes small: "cross-entropy" for labels of yes or no, or "squared". None: the cross-entropy
+            for yes or no, otherwise the squared error.
+        alignment: How much the kernel aligns with what was learned, under the squared error.
         seed: The seed of the choice of examples.
         memory: Bytes that stored gradients may take.
         progress: A function that is called with the share of the work that is done.
@@ -76,8 +82,7 @@ def forecast(
         The forecast.
 
     Raises:
-        ValueError: If only one of `learning_rate` and `steps` is given, or both and `time`; or if the network or the
-            data cannot be used.
+        ValueError: If how far tasks are trained is said twice or by half; or if the network or the data cannot be used.
 
     Example:
         >>> random = np.random.default_rng(0)
@@ -85,24 +90,52 @@ def forecast(
         >>> tasks = {name: (inputs, inputs @ random.standard_normal(20) > 0) for name in ("cats", "dogs", "cars")}
         >>> found = forecast("linear", tasks)
         >>> found.errors(["cats", "dogs"]).round(2).tolist()
-        [[0.25, 0.25], [0.11, 0.36], [0.32, 0.08]]
+        [[0.25, 0.25], [0.1, 0.39], [0.45, 0.02]]
     """
     ridge, alignment = check_number("ridge", ridge), check_number("alignment", alignment)
     time = None if time is None else check_number("time", time)
-    if (learning_rate is None) != (steps is None) or (steps is not None and time is not None):
-        given = f"time={time!r}, learning_rate={learning_rate!r}, steps={steps!r}"
-        raise ValueError(f"{given}: say how long tasks are trained by both learning_rate and steps, or by time alone")
+    _check_extent(time, learning_rate, steps, training_error, ridge)
     examples = _read(tasks, train_size, test_size, seed)
     if isinstance(network, str):
-        kernel, targets, start, source = _without_network(network, examples)
+        kernel, targets, outputs, source = _without_network(network, examples)
         scale = mean_diagonal(kernel)
     else:
-        kernel, targets, start, source, scale = _of_networks(network, examples, memory, progress)
+        kernel, targets, outputs, source, scale = _of_networks(network, examples, memory, progress)
+    loss = _loss(loss, targets, alignment)
     if learning_rate is not None and steps is not None:
         rate, count = check_number("learning_rate", learning_rate), check_count("steps", steps)
-        time = training_time(targets, rate, count, scale)
-    model = KernelModel(normalize(kernel), start, targets, examples.train, examples.test, ridge, time, alignment)
+        time = training_time(targets, rate, count, scale, of_outputs=loss == "cross-entropy")
+    start = np.mean(outputs if loss == "cross-entropy" else [targets.predictions(one) for one in outputs], axis=0)
+    model = KernelModel(
+        normalize(kernel), start, targets, examples.train, examples.test, ridge, time, alignment, loss=loss
+    )
+    model = trained_to(model, None if training_error is None else check_number("training_error", training_error))
     return Forecast(examples.names, model, source, _notes(model), scale)
+
+
+def _check_extent(
+    time: float | None, learning_rate: float | None, steps: int | None, training_error: float | None, ridge: float
+) -> None:
+    """Check that how far tasks are trained is said once."""
+    said = [time is not None, steps is not None or learning_rate is not None, training_error is not None]
+    if (learning_rate is None) != (steps is None) or sum(said) > 1 or (training_error is not None and ridge):
+        given = f"time={time!r}, learning_rate={learning_rate!r}, steps={steps!r}, training_error={training_error!r}"
+        raise ValueError(
+            f"{given}, ridge={ridge!r}: say how far tasks are trained in one way: by both learning_rate and steps, by "
+            "training_error, or by time"
+        )
+
+
+def _loss(loss: Loss | None, targets: Targets, alignment: float) -> Loss:
+    """Return the loss that is meant."""
+    if loss not in (None, "squared", "cross-entropy"):
+        raise ValueError(f"loss={loss!r}: give 'squared' or 'cross-entropy'")
+    if loss == "cross-entropy" and (targets.kind != "yes or no" or alignment):
+        what = f"alignment={alignment:g}" if alignment else f"labels of the kind {targets.kind!r}"
+        raise ValueError(
+            f"loss='cross-entropy' is for yes-or-no labels without alignment, not for {what}: leave it out"
+        )
+    return loss or ("cross-entropy" if targets.kind == "yes or no" and not alignment else "squared")
 
 
 def _read(tasks: Mapping[str, Any], train_size: int | None, test_size: int | None, seed: int) -> Examples:
@@ -147,19 +180,20 @@ def forecast_memory(
     return gradients + _KERNELS_HELD * 8.0 * examples.rows**2
 
 
-def _without_network(name: str, examples: Examples) -> tuple[Array, Targets, Array, str]:
+def _without_network(name: str, examples: Examples) -> tuple[Array, Targets, list[Array], str]:
     if name not in _KERNELS:
         raise ValueError(f"network={name!r}: give a PyTorch network, 'linear' or 'random features'")
     if isinstance(examples.inputs, dict):
         raise ValueError(f"network={name!r}: inputs are arrays by name; give one array of features")
     kernel, source = _KERNELS[name]
     targets = Targets.of(examples.labels)
-    return kernel(examples.inputs), targets, targets.predictions(None), source
+    start = np.zeros_like(targets.values)  # the outputs of a linear head that knows nothing
+    return kernel(examples.inputs), targets, [start], source
 
 
 def _of_networks(
     network: Any, examples: Examples, memory: float, progress: Progress | None
-) -> tuple[Array, Targets, Array, str, float]:
+) -> tuple[Array, Targets, list[Array], str, float]:
     try:
         from torch import nn
 
@@ -183,7 +217,6 @@ def _of_networks(
         check_network(one, examples.inputs)
     outputs = [network_outputs(one, examples.inputs) for one in networks]
     targets = Targets.of(examples.labels, outputs[0].shape[1])
-    start = np.mean([targets.predictions(one) for one in outputs], axis=0)
     kernel, scale = np.zeros((examples.rows, examples.rows)), 0.0
     for k, one in enumerate(networks):
 
@@ -197,7 +230,7 @@ def _of_networks(
     size = sum(p.numel() for p in networks[0].parameters() if p.requires_grad)
     several = f" of {len(networks)} networks" if len(networks) > 1 else ""
     source = f"tangent kernel{several} at the present weights, {size:,} trained parameters"
-    return kernel, targets, start, source, scale
+    return kernel, targets, outputs, source, scale
 
 
 def _notes(model: KernelModel) -> tuple[str, ...]:
@@ -209,6 +242,7 @@ def _notes(model: KernelModel) -> tuple[str, ...]:
     if weak:
         notes.append(
             f"{len(weak)} of {model.T} tasks are hardly learned by this model (their error stays above 80% of the "
-            "initial one): their forecast means little."
+            "initial one): their forecast means little. If training stops before it fits them, say so: "
+            "training_error, or learning_rate and steps."
         )
     return tuple(notes)

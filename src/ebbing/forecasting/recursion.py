@@ -15,6 +15,10 @@ One step:  f <- f + K[:, t] R (y[t] - f[t]),  with R = g(K[t, t]) and a filter g
     ridge rho                     g(s) = 1/(s + rho)
     gradient flow for time tau    g(s) = (1 - exp(-tau s / n)) / s
 
+Under the cross-entropy f are outputs (log-odds) of a yes-or-no task, and a step is f <- f + K[:, t] a, with a the dual
+weights of a logistic regression with ridge rho (`_logistic`). Gradient flow for time tau moves about as far as the
+ridge n / tau does.
+
 A kernel that *aligns* with what was learned gets, after each step, gamma v v' for every output: v is its clipped
 prediction without the undecided part, scaled such that v has mean square 1 over rows. R then changes by a matrix of low
 rank, which Woodbury's formula inverts.
@@ -23,12 +27,17 @@ rank, which Woodbury's formula inverts.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import numpy as np
 
 from ebbing._validate import Array
+from ebbing.forecasting._logistic import fit_logistic
+from ebbing.forecasting._state import State
 from ebbing.forecasting.targets import Targets
+
+Loss = Literal["squared", "cross-entropy"]
 
 _NEGLIGIBLE = 1e-10
 """Eigenvalues below this share of the largest are zero: directions that no example determines."""
@@ -46,13 +55,15 @@ class KernelModel:
 
     Attributes:
         kernel: K (N, N), symmetric, of mean diagonal 1.
-        start: The predictions before anything is learned (N, C).
+        start: The predictions before anything is learned (N, C); under the cross-entropy, the outputs (N, 1).
         targets: What the predictions should be.
         train: The training rows of each task.
         test: The test rows of each task.
         ridge: rho, the penalty on the distance from the previous weights, in units of the kernel's mean diagonal.
         time: tau, the time of gradient flow in the same units; None to learn to the end.
         alignment: gamma, how much the kernel aligns with what was learned.
+        loss: What training makes small: the squared error of predictions, or the cross-entropy of yes-or-no labels,
+            which needs a positive ridge.
     """
 
     kernel: Array
@@ -63,6 +74,7 @@ class KernelModel:
     ridge: float = 0.0
     time: float | None = None
     alignment: float = 0.0
+    loss: Loss = "squared"
     _solvers: dict[bytes, Array] = field(default_factory=dict, repr=False)
     _updates: dict[bytes, Array] = field(default_factory=dict, repr=False)
 
@@ -104,6 +116,8 @@ class KernelModel:
             The models after the step.
         """
         n, models, outputs = len(rows), state.predictions.shape[1], state.predictions.shape[2]
+        if self.loss == "cross-entropy":
+            return self._learn_logistic(state, rows, read)
         residual = (self.targets.values[rows][:, None] - state.predictions[rows]).reshape(n, -1)
         before = state.predictions if read is None else state.predictions[read]
         if not self.alignment:
@@ -125,6 +139,27 @@ class KernelModel:
             directions = np.concatenate([directions, self._direction(after)], axis=2)
         return State(after, directions)
 
+    def _learn_logistic(self, state: State, rows: Rows, read: Rows | None) -> State:
+        before = state.predictions if read is None else state.predictions[read]
+        kernel = self.kernel[:, rows] if read is None else self.kernel[np.ix_(read, rows)]
+        weights = self._dual(state.predictions[rows, :, 0], rows)
+        return State(before + (kernel @ weights)[:, :, None], state.directions)
+
+    def _dual(self, outputs: Array, rows: Rows) -> Array:
+        """Return the dual weights (n, models) of a logistic regression that starts from outputs (n, models)."""
+        return fit_logistic(self.kernel[np.ix_(rows, rows)], outputs, self.targets.values[rows, 0], self.ridge)
+
+    def predicted(self, values: Array) -> Array:
+        """Return predictions from what a state holds.
+
+        Args:
+            values: Predictions, or outputs under the cross-entropy, of any shape.
+
+        Returns:
+            The predictions.
+        """
+        return self.targets.predictions(values) if self.loss == "cross-entropy" else values
+
     def initial(self) -> State:
         """Return the model before anything is learned.
 
@@ -143,10 +178,10 @@ class KernelModel:
             The error on each task, initially and after each step (steps + 1, T).
         """
         state = self.initial()
-        matrix = [self._tested(state)]
+        matrix = [self.test_errors(state)[0]]
         for rows in steps:
             state = self.learn(state, rows)
-            matrix.append(self._tested(state))
+            matrix.append(self.test_errors(state)[0])
         return np.array(matrix)
 
     def evaluate(self, orders: np.ndarray) -> tuple[Array, Array]:
@@ -188,12 +223,12 @@ class KernelModel:
                 if self.alignment and not last:
                     directions[:, chosen] = child.directions
                 rows = slice(place_in_tested[t], place_in_tested[t + 1]) if last else self.test[t]
-                just_learned[chosen] = self.targets.errors(child.predictions[rows], self.test[t])
+                just_learned[chosen] = self._errors(child.predictions[rows], t)
             learned[:, k] = just_learned[prefix]
             state = State(predictions, directions)
         for t in range(T):
             rows = slice(place_in_tested[t], place_in_tested[t + 1])
-            errors = self.targets.errors(state.predictions[rows], self.test[t])[prefix]
+            errors = self._errors(state.predictions[rows], t)[prefix]
             order, place = np.nonzero(orders == t)
             final[order, place] = errors[order]
         return learned, final
@@ -204,7 +239,10 @@ class KernelModel:
         Returns:
             The Gram matrix <w_i, w_j> (T, T), in units of the kernel.
         """
-        weights = [self.solver(rows) @ (self.targets.values[rows] - self.start[rows]) for rows in self.train]
+        if self.loss == "cross-entropy":
+            weights = [self._dual(self.start[rows], rows) for rows in self.train]
+        else:
+            weights = [self.solver(rows) @ (self.targets.values[rows] - self.start[rows]) for rows in self.train]
         T = self.T
         gram = np.empty((T, T))
         for i in range(T):
@@ -228,12 +266,34 @@ class KernelModel:
         place[kept] = np.arange(len(kept))
         targets = Targets(self.targets.kind, self.targets.values[kept])
         chosen_train, chosen_test = (tuple(place[one] for one in split) for split in (train, test))
-        kernel = self.kernel[np.ix_(kept, kept)]
-        start = self.start[kept]
-        return KernelModel(kernel, start, targets, chosen_train, chosen_test, self.ridge, self.time, self.alignment)
+        kernel, start = self.kernel[np.ix_(kept, kept)], self.start[kept]
+        return self.with_(kernel=kernel, start=start, targets=targets, train=chosen_train, test=chosen_test)
 
-    def _tested(self, state: State) -> list[float]:
-        return [float(self.targets.errors(state.predictions[rows], rows)[0]) for rows in self.test]
+    def with_(self, **changes: Any) -> KernelModel:
+        """Return the model with other attributes.
+
+        Args:
+            **changes: Attributes by name.
+
+        Returns:
+            The model.
+        """
+        return replace(self, _solvers={}, _updates={}, **changes)
+
+    def test_errors(self, state: State) -> Array:
+        """Compute the errors of several models.
+
+        Args:
+            state: The models.
+
+        Returns:
+            The error of each on each task (models, T).
+        """
+        return np.stack([self._errors(state.predictions[rows], t) for t, rows in enumerate(self.test)], axis=1)
+
+    def _errors(self, values: Array, t: int) -> Array:
+        """Return the error of each model on the test rows of a task, from the values of these rows."""
+        return self.targets.errors(self.predicted(values), self.test[t])
 
     def _update(self, rows: Rows, read: Rows | None) -> Array:
         """Return K[read, t] R, of which those of whole tasks are kept."""
@@ -253,51 +313,3 @@ class KernelModel:
         v = self.targets.clip(predictions) - self.targets.predictions(None)[:, None]
         size = np.sqrt(np.square(v).sum(axis=2).mean(axis=0))  # (models,)
         return v * (np.sqrt(self.alignment) / np.where(size > 0, size, 1.0))[:, None]
-
-
-def training_time(targets: Targets, learning_rate: float, steps: int, scale: float) -> float:
-    """Return the time tau of gradient flow that gradient descent takes.
-
-    Descent on the cross-entropy moves an output by its residual y - f, and a prediction by that times the slope of the
-    sigmoid (at most 1/4) or of the softmax (about 1/C); on the mean squared error of C outputs by 2/C residuals.
-
-    Args:
-        targets: What is learned.
-        learning_rate: The learning rate.
-        steps: The number of steps.
-        scale: The mean squared gradient, by which the kernel was divided.
-
-    Returns:
-        tau, in units of the kernel.
-
-    Example:
-        >>> training_time(Targets.of(np.array([0, 1])), learning_rate=0.1, steps=200, scale=10.0)
-        50.0
-    """
-    C = targets.values.shape[1]
-    slope = {"yes or no": 0.25, "classes": 1.0 / C, "regression": 2.0 / C}[targets.kind]
-    return learning_rate * steps * scale * slope
-
-
-@dataclass(frozen=True, eq=False)
-class State:
-    """The predictions of several models at one moment.
-
-    Attributes:
-        predictions: f of each model (N, models, C).
-        directions: The directions that an aligning kernel has gained (N, models, k).
-    """
-
-    predictions: Array
-    directions: Array
-
-    def chosen(self, models: np.ndarray) -> State:
-        """Return some of the models, perhaps several times.
-
-        Args:
-            models: Indices of the models.
-
-        Returns:
-            Their states.
-        """
-        return State(self.predictions[:, models], self.directions[:, models])

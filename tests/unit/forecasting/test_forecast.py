@@ -10,7 +10,7 @@ from torch import nn
 
 import ebbing
 from ebbing import metrics
-from ebbing.forecasting import Forecast, forecast, forecast_memory
+from ebbing.forecasting import Forecast, fitting, forecast, forecast_memory
 
 
 def tasks(T=3, n=60, d=12, seed=0, kind="yes or no"):
@@ -47,14 +47,14 @@ def test_data_alone_needs_no_torch():
 
 @pytest.mark.parametrize("kind", ["yes or no", "classes", "regression"])
 def test_frozen_backbone_is_exact(kind):
-    """A linear head on frozen features, trained to the end, has the errors that were predicted."""
+    """A linear head on frozen features, whose squared error is trained to the end, has the errors predicted."""
     data = tasks(2, n=80, kind="regression" if kind == "regression" else kind)
     outputs = 3 if kind == "classes" else 1
     network = nn.Sequential(nn.Linear(12, 60), nn.Tanh(), nn.Linear(60, outputs)).double()
     network[0].requires_grad_(False)
     for p in network[2].parameters():
         nn.init.zeros_(p)
-    found = forecast(network, data, train_size=25, test_size=20)
+    found = forecast(network, data, train_size=25, test_size=20, loss="squared")
     model, targets = found.model, found.model.targets
     features = torch.from_numpy(np.concatenate([read_rows(found, data)])).double()
     with torch.no_grad():
@@ -142,14 +142,61 @@ def test_several_networks_average_their_kernels():
     assert "tangent kernel of 2 networks" in both.summary()
 
 
-def test_stopping_at_once_learns_nothing():
+@pytest.mark.parametrize("loss", ["squared", "cross-entropy"])
+def test_stopping_at_once_learns_nothing(loss):
     data = tasks()
-    stopped = forecast(perceptron(), data, time=0).errors()
+    stopped, brief, end = (forecast(perceptron(), data, time=time, loss=loss).errors() for time in (0, 50.0, 1e12))
     assert np.allclose(stopped, stopped[0])
-    brief, end = (forecast(perceptron(), data, time=time).errors() for time in (50.0, 1e12))
-    assert np.allclose(end, forecast(perceptron(), data).errors(), atol=1e-4)
     assert end[1, 0] <= brief[1, 0] < stopped[0, 0]
-    assert forecast(perceptron(), data, ridge=1e9).errors()[3] == pytest.approx(stopped[0], abs=1e-6)
+    assert forecast(perceptron(), data, ridge=1e9, loss=loss).errors()[3] == pytest.approx(stopped[0], abs=1e-6)
+
+
+def test_long_training_ends_at_interpolation():
+    long, end = (forecast(perceptron(), tasks(), time=time, loss="squared").errors() for time in (1e12, None))
+    assert np.allclose(long, end, atol=1e-4)
+
+
+@pytest.mark.parametrize("loss", ["squared", "cross-entropy"])
+def test_training_error_is_reached(loss):
+    found = forecast(perceptron(), tasks(), training_error=0.05, loss=loss)
+    assert fitting.training_error(found.model) == pytest.approx(0.05, rel=0.03)
+
+
+def test_yes_or_no_is_learned_until_it_is_fitted():
+    found = forecast(perceptron(), tasks())
+    assert found.model.loss == "cross-entropy"
+    assert fitting.training_error(found.model) == pytest.approx(fitting.TRAINING_ERROR, rel=0.05)
+    assert forecast(perceptron(3), tasks(kind="classes")).model.loss == "squared"
+
+
+def test_logistic_regression_on_frozen_features_is_exact():
+    """A linear head that gradient descent trains on the cross-entropy with weight decay to the start is predicted."""
+    data = tasks(2, n=80, kind="yes or no")
+    found = forecast("linear", data, train_size=25, test_size=20, ridge=0.5)
+    model = found.model
+    X = np.linalg.cholesky(model.kernel + 1e-12 * np.eye(len(model.kernel)))  # any features with that kernel
+    w, expected = np.zeros(X.shape[1]), []
+    for rows in model.train:
+        start = w.copy()
+        for _ in range(4000):
+            p = 1 / (1 + np.exp(-X[rows] @ w))
+            w = w - 0.2 * (X[rows].T @ (p - model.targets.values[rows, 0]) + 0.5 * (w - start))
+        p = 1 / (1 + np.exp(-X @ w))
+        expected.append([np.square(p[test] - model.targets.values[test, 0]).mean() for test in model.test])
+    assert np.allclose(found.errors()[1:], expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"loss": "hinge"}, "loss='hinge': give 'squared' or 'cross-entropy'"),
+        ({"loss": "cross-entropy", "alignment": 1}, "not for alignment=1"),
+        ({"training_error": 0.3}, "before anything is learned"),
+    ],
+)
+def test_wrong_training_raises(settings, message):
+    with pytest.raises(ValueError, match=message):
+        forecast("linear", tasks(), **settings)
 
 
 def test_summary_says_what_was_computed():
@@ -254,8 +301,15 @@ HALVES = {"a": slice(0, 20), "b": slice(20, 40)}
 
 
 @pytest.mark.parametrize(
-    "settings", [{"steps": 5}, {"learning_rate": 0.1}, {"learning_rate": 0.1, "steps": 5, "time": 1}]
+    "settings",
+    [
+        {"steps": 5},
+        {"learning_rate": 0.1},
+        {"learning_rate": 0.1, "steps": 5, "time": 1},
+        {"training_error": 0.1, "time": 1},
+        {"training_error": 0.1, "ridge": 1},
+    ],
 )
 def test_half_a_schedule_raises(settings):
-    with pytest.raises(ValueError, match="by both learning_rate and steps, or by time alone"):
+    with pytest.raises(ValueError, match="say how far tasks are trained in one way"):
         ebbing.forecast("linear", {"a": (np.eye(4), np.arange(4) % 2)}, **settings)

@@ -234,3 +234,14 @@ def test_progress_ends_at_one():
     tangent_kernel(network, inputs, memory=1, progress=seen.append)
     assert seen == sorted(seen)
     assert seen[-1] == 1
+
+
+@pytest.mark.parametrize("case", ["perceptron", "one output", "sequence", "long"])
+def test_kernels_in_blocks_equal_whole_ones(case, monkeypatch):
+    build, shape = CASES[case]
+    torch.manual_seed(0)
+    network, inputs = build().double(), torch.randn(*shape, dtype=torch.float64)
+    whole = [tangent_kernel(network, inputs, per_output=each) for each in (False, True)]
+    monkeypatch.setattr("ebbing.forecasting._layer_gradients._BLOCK_ROWS", 4)
+    parts = [tangent_kernel(network, inputs, per_output=each) for each in (False, True)]
+    assert all(np.allclose(one, other, rtol=1e-12) for one, other in zip(whole, parts, strict=True))

@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from ebbing.forecasting import Forecast, forecast
-from ebbing.forecasting.recursion import training_time
+from ebbing.forecasting.fitting import trained_to, training_time
+from ebbing.forecasting.recursion import Loss
 from ebbing.learn import Occurrence, Sgd
 from ebbing.paper._output import origin
 from ebbing.paper.forecasts.task_sets import TaskSet
@@ -24,8 +25,8 @@ from ebbing.paper.records import Record, add_records, check_settings, read_recor
 
 TARGET = "forecast"
 
-_DIGITS = 6
-"""Digits of predicted errors that are kept."""
+_DIGITS = 5
+"""Digits of predicted errors that are kept; early records have six."""
 
 _LARGEST = 5
 """Tasks from which on a forecast has fewer examples of each."""
@@ -40,38 +41,59 @@ class Variant:
         networks: How many other initial networks give the kernel; 0 for that network which seed 0 trains.
         alignment: How much the kernel aligns with what was learned.
         schedule: Whether each task is learned with the learning rate and the steps of training, not to the end.
+        loss: What training makes small.
     """
 
     name: str
     networks: int = 0
     alignment: float = 0.0
     schedule: bool = False
+    loss: Loss = "squared"
 
     def settings(self) -> dict[str, Any]:
         """Return what a forecast is recorded with.
 
         Returns:
-            The settings; early records have no schedule.
+            The settings; early records have no schedule and no loss.
         """
         found = asdict(self)
-        return found if self.schedule else {name: value for name, value in found.items() if name != "schedule"}
+        later = {"schedule": self.schedule, "loss": self.loss != "squared"}
+        return {name: value for name, value in found.items() if later.get(name, True)}
+
+    def fits(self, one: TaskSet) -> bool:
+        """Return whether a set can be predicted in this way.
+
+        Args:
+            one: The set.
+
+        Returns:
+            False for the cross-entropy of several classes.
+        """
+        return self.loss == "squared" or not one.has_classes
 
 
 OWN = Variant("the network that is trained")
 
 BRIEF = Variant("the same, trained as briefly", schedule=True)
 
+FITTED = Variant("cross-entropy until tasks are fitted", loss="cross-entropy")
+
+FITTED_BRIEFLY = Variant("cross-entropy, as briefly as training", schedule=True, loss="cross-entropy")
+
+CURRENT = (OWN, BRIEF, FITTED, FITTED_BRIEFLY)
+"""The variants that are predicted for every set."""
+
 VARIANTS = (
-    OWN,
-    BRIEF,
+    *CURRENT,
     Variant("the same, alignment 1", alignment=1.0),
     Variant("four other initial networks", networks=4),
     Variant("the same four, alignment 1", networks=4, alignment=1.0),
 )
+"""All variants; those that are not current are recorded for early sets only."""
 
 
-def advised_variant(one: TaskSet) -> Variant:
-    """Return the forecast that the documentation advises: of brief training for pretrained networks, else to the end.
+def default_variant(one: TaskSet) -> Variant:
+    """Return the forecast that `ebbing.forecast` makes without further settings.
 
     Args:
         one: The set.
@@ -79,7 +101,19 @@ def advised_variant(one: TaskSet) -> Variant:
     Returns:
         The variant.
     """
-    return BRIEF if one.is_pretrained else OWN
+    return OWN if one.has_classes else FITTED
+
+
+def advised_variant(one: TaskSet) -> Variant:
+    """Return the forecast that the documentation advises: of brief training for pretrained networks, else the default.
+
+    Args:
+        one: The set.
+
+    Returns:
+        The variant.
+    """
+    return FITTED_BRIEFLY if one.is_pretrained else default_variant(one)
 
 
 def read_tasks(one: TaskSet) -> dict[str, Any]:
@@ -104,29 +138,32 @@ def make_forecast(one: TaskSet, variant: Variant, known: Forecast | None = None)
     Args:
         one: The set.
         variant: The way.
-        known: A forecast by the same networks, whose kernel is taken.
+        known: A forecast by the same networks under the squared error, to the end, whose kernel is taken.
 
     Returns:
         The forecast, from all training examples and at most 200 test examples of each task.
     """
-    if known is not None:
-        time = _time(one, known) if variant.schedule else None
-        caches: dict[str, Any] = {"_solvers": {}, "_updates": {}}
-        model = replace(known.model, alignment=variant.alignment, time=time, **caches)
-        return replace(known, model=model, _plans={})
-    build = one.experiment.architecture.build
-    networks = [build(100 + k) for k in range(variant.networks)] or [one.experiment.initial_network(0)]
-    size = 200 if len(one.names) <= _LARGEST else 100
-    found = forecast(networks, read_tasks(one), train_size=size, test_size=size, alignment=variant.alignment)
-    return make_forecast(one, variant, found) if variant.schedule else found
+    if known is None:
+        build = one.experiment.architecture.build
+        networks = [build(100 + k) for k in range(variant.networks)] or [one.experiment.initial_network(0)]
+        size = 200 if len(one.names) <= _LARGEST else 100
+        known = forecast(networks, read_tasks(one), train_size=size, test_size=size, loss="squared")
+    start = known.model.start
+    if variant.loss == "cross-entropy":
+        start = np.log(start) - np.log1p(-start)  # outputs, of which a network's predictions are the sigmoid
+    model = known.model.with_(alignment=variant.alignment, loss=variant.loss, start=start)
+    if variant.schedule:
+        model = model.with_(time=_time(one, known, variant.loss))
+    return replace(known, model=trained_to(model), _plans={})
 
 
-def _time(one: TaskSet, found: Forecast) -> float:
+def _time(one: TaskSet, found: Forecast, loss: Loss) -> float:
     method = one.experiment.method
     assert isinstance(method, Sgd)
     examples = len(found.model.train[0])
     steps = method.epochs * -(-examples // (method.batch_size or examples))
-    return training_time(found.model.targets, method.learning_rate, steps, found.scale)
+    outputs = loss == "cross-entropy"
+    return training_time(found.model.targets, method.learning_rate, steps, found.scale, of_outputs=outputs)
 
 
 def predict(one: TaskSet, found: Forecast) -> dict[str, Any]:
@@ -165,7 +202,7 @@ def record_forecasts(sets: Sequence[TaskSet], folder: Path, *, progress: Callabl
         How many forecasts were recorded.
     """
     records = {record.name: record for record in read_records(folder, TARGET)}
-    planned = [(one, variant) for one in sets if one.name in records for variant in VARIANTS]
+    planned = [(one, v) for one in sets if one.name in records for v in CURRENT if v.fits(one)]
     done, made_by = 0, {}
     for k, (one, variant) in enumerate(planned):
         settings = json.loads(json.dumps(one.experiment.describe() | {"forecast": variant.settings()}))
@@ -174,10 +211,9 @@ def record_forecasts(sets: Sequence[TaskSet], folder: Path, *, progress: Callabl
             check_settings(there, settings)
             continue
         began = time.monotonic()
-        networks = (one.name, variant.networks)
-        found = make_forecast(one, variant, made_by.get(networks))
-        made_by = {networks: found}
-        result = predict(one, found)
+        if one.name not in made_by:
+            made_by = {one.name: make_forecast(one, OWN)}
+        result = predict(one, make_forecast(one, variant, made_by[one.name]))
         made = origin("torch") | {"forecast_seconds": round(time.monotonic() - began, 1)}
         add_records(folder, [Record(TARGET, forecast_name(one, variant), 0, settings, result, made)])
         done += 1

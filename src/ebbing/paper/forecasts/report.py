@@ -12,10 +12,11 @@ import numpy as np
 from ebbing import metrics
 from ebbing._files import write_atomic
 from ebbing.paper._output import Verdict, write_csv, write_json
-from ebbing.paper.forecasts.predictions import OWN, VARIANTS, advised_variant
+from ebbing.paper.forecasts.predictions import VARIANTS
 from ebbing.paper.forecasts.scores import (
     ADVISED,
     COMBINED,
+    DEFAULT,
     LABELS,
     PROBE,
     RANDOM,
@@ -30,6 +31,7 @@ from ebbing.paper.records import Record
 
 PREDICTIONS = (
     ADVISED,
+    DEFAULT,
     *(v.name for v in VARIANTS),
     LABELS,
     WITH_LABELS,
@@ -105,13 +107,13 @@ class Study:
         Returns:
             Four verdicts on the forecast that the documentation advises.
         """
-        sets = [one for one in self.agreeing if advised_variant(one.task_set).name in one.forecasts]
+        sets = [one for one in self.agreeing if one.advised.name in one.forecasts]
         if not sets:
             return []
         mean = Scores.mean([one.scores()[ADVISED] for one in sets])
         correlation = mean.rank_correlation or 0.0
         procedure = f"{len(sets)} task sets in which seeds agree, {self._runs(sets)} runs of all their orders"
-        equal = [one.on_equal_terms(advised_variant(one.task_set)) for one in sets]
+        equal = [one.on_equal_terms(one.advised) for one in sets]
         behind = [one for one, (mine, seed) in zip(sets, equal, strict=True) if mine.regret > seed.regret + 1e-9]
         claims = (
             (
@@ -186,7 +188,7 @@ class Study:
             levels = {v.name: f"{one.predicted(v).mean():.3f}" for v in VARIANTS if v.name in one.forecasts}
             lines.append(f"| {one.task_set.name} | measured | | | | {one.forgetting.mean():.3f} |")
             for name, scores in one.scores().items():
-                if name not in (RANDOM, ADVISED):
+                if name not in (RANDOM, ADVISED, DEFAULT):
                     lines.append(f"| | {name} | {_cells(scores)} | {levels.get(name, '')} |")
         return "\n".join(lines)
 
@@ -201,16 +203,16 @@ class Study:
         return "\n".join(lines)
 
     def replays(self) -> list[tuple[MeasuredSet, int, tuple[float, float], tuple[float, float]]]:
-        """Return replay curves, measured and predicted by the network that is trained.
+        """Return replay curves, measured and predicted as the documentation advises.
 
         Returns:
             For each set and number of replayed examples, forgetting and generalization error, measured and predicted.
         """
         found = []
         for one in self.sets:
-            if not one.task_set.replays or OWN.name not in one.forecasts:
+            if not one.task_set.replays or one.advised.name not in one.forecasts:
                 continue
-            result = one.forecasts[OWN.name]
+            result = one.forecasts[one.advised.name]
             names = one.task_set.names
             plain = np.array(result["matrices"][" ".join(names)])
             predicted = {0: [metrics.forgetting(plain, kind="error"), plain[-1].mean()]}

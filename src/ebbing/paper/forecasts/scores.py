@@ -25,7 +25,15 @@ from ebbing._validate import Array
 from ebbing.forecasting._confidence import rank_correlation
 from ebbing.forecasting._pairs import Pairs, complete
 from ebbing.order.simple_rules import RULES
-from ebbing.paper.forecasts.predictions import OWN, TARGET, VARIANTS, Variant, advised_variant, forecast_name
+from ebbing.paper.forecasts.predictions import (
+    OWN,
+    TARGET,
+    VARIANTS,
+    Variant,
+    advised_variant,
+    default_variant,
+    forecast_name,
+)
 from ebbing.paper.forecasts.task_sets import TaskSet
 from ebbing.paper.records import Record, RecordError
 from ebbing.problem import Problem
@@ -37,8 +45,9 @@ AGREEMENT = 0.5
 RATIO = 0.5
 """n/p of the linear theory."""
 
-ADVISED, SEED, PROBE, COMBINED, LABELS, WITH_LABELS, RANDOM = (
+ADVISED, DEFAULT, SEED, PROBE, COMBINED, LABELS, WITH_LABELS, RANDOM = (
     "as the documentation advises",
+    "by default",
     "all orders trained with another seed",
     "pairs trained with another seed",
     "the same pairs and the network's forecast",
@@ -176,6 +185,11 @@ class MeasuredSet:
         """Whether seeds agree on the ranks of orders."""
         return self.agreement > AGREEMENT
 
+    @property
+    def advised(self) -> Variant:
+        """The variant that the documentation advises."""
+        return advised_variant(self.task_set)
+
     def predicted(self, variant: Variant) -> Array:
         """Return predicted forgetting.
 
@@ -208,12 +222,14 @@ class MeasuredSet:
         """
         measured = self.forgetting.mean(axis=1)
         found = {v.name: Scores.of(self.predicted(v), measured) for v in VARIANTS if v.name in self.forecasts}
-        if (advised := advised_variant(self.task_set).name) in found:
-            found[ADVISED] = found[advised]
+        for name, variant in ((ADVISED, self.advised), (DEFAULT, default_variant(self.task_set))):
+            if variant.name in found:
+                found[name] = found[variant.name]
         if (theory := self.label_theory()) is not None:
             found[LABELS] = Scores.of(theory, measured)
-            if OWN.name in self.forecasts:
-                found[WITH_LABELS] = Scores.of(_standardized(theory) + _standardized(self.predicted(OWN)), measured)
+            if self.advised.name in self.forecasts:
+                both = _standardized(theory) + _standardized(self.predicted(self.advised))
+                found[WITH_LABELS] = Scores.of(both, measured)
         found |= self._rules(measured)
         found |= self._of_another_seed()
         stake = float(measured.mean() - measured.min())
@@ -262,7 +278,7 @@ class MeasuredSet:
                 continue  # not every pair was trained
             pairs = self.pairs(self.matrices, k)
             by[PROBE].append(Scores.of(_forgetting(*pairs.evaluate(self.places)), others))
-            if OWN.name in self.forecasts:
+            if self.advised.name in self.forecasts:
                 by[COMBINED].append(Scores.of(self.calibrated(pairs), others))
         return {name: Scores.mean(some) for name, some in by.items() if some}
 
@@ -295,7 +311,7 @@ class MeasuredSet:
         Returns:
             Forgetting of each order (orders,).
         """
-        stored = self.forecasts[OWN.name]["matrices"]
+        stored = self.forecasts[self.advised.name]["matrices"]
         matrices = {order: np.array(stored[" ".join(order)]) for order in self.task_set.orders}
         learned = np.array([np.diagonal(matrix[1:]) for matrix in matrices.values()])
         final = np.array([matrix[-1] for matrix in matrices.values()])

@@ -92,6 +92,12 @@ class TaskSet:
         return isinstance(self.experiment.architecture, PretrainedConvNet | SentenceClassifier)
 
     @property
+    def has_classes(self) -> bool:
+        """Whether tasks tell ten digits apart; the others answer yes or no."""
+        data = self.experiment.tasks
+        return isinstance(data, FixedData) and isinstance(data.tasks, PermutedMnist | RotatedMnist)
+
+    @property
     def is_judged(self) -> bool:
         """Whether no variant of a forecast was chosen on it."""
         return self.number % 2 == 0

@@ -8,9 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import ebbing
 from ebbing.learn import Sgd
 from ebbing.paper.forecasts import task_sets as sets_module
-from ebbing.paper.forecasts.predictions import OWN, VARIANTS, Variant, make_forecast, record_forecasts
+from ebbing.paper.forecasts.predictions import (
+    FITTED,
+    FITTED_BRIEFLY,
+    OWN,
+    Variant,
+    make_forecast,
+    read_tasks,
+    record_forecasts,
+)
 from ebbing.paper.forecasts.report import Study
 from ebbing.paper.forecasts.scores import LABELS, PROBE, RANDOM, SEED, MeasuredSet, Scores
 from ebbing.paper.forecasts.task_sets import task_sets
@@ -41,7 +50,7 @@ def made_up(seeds=(0, 1, 2), noise=0.0):
             matrices[" ".join(order)] = matrix.tolist()
         if seed is None:
             result = {"matrices": matrices, "replay": {}, "gram": np.eye(4).tolist()}
-            records.append(Record("forecast", f"wine / 1 / {OWN.name}", 0, {}, result))
+            records.append(Record("forecast", f"wine / 1 / {FITTED.name}", 0, {}, result))
         else:
             records.append(Record("forecast", "wine / 1", seed, {}, {"matrices": matrices}))
     return records
@@ -51,7 +60,7 @@ def test_a_perfect_forecast_scores_perfectly():
     found = MeasuredSet.read(WINE, made_up())
     assert found is not None
     scores = found.scores()
-    own = scores[OWN.name]
+    own = scores[FITTED.name]
     assert own == Scores(own.rank_correlation, 0.0, 0.0)
     assert own.rank_correlation == pytest.approx(1.0)
     assert scores[SEED].rank_correlation == pytest.approx(1.0)
@@ -67,7 +76,7 @@ def test_noise_between_seeds_lowers_what_a_seed_tells():
     assert quiet is not None
     assert loud is not None
     assert loud.agreement < 0.8 < quiet.agreement
-    mine, seed = loud.on_equal_terms(OWN)
+    mine, seed = loud.on_equal_terms(FITTED)
     assert mine.rank_correlation is not None
     assert seed.rank_correlation is not None
     assert mine.rank_correlation > seed.rank_correlation
@@ -81,7 +90,7 @@ def test_a_bad_forecast_is_seen():
         result=records[-1].result | {"matrices": {k: (1 - np.array(v)).tolist() for k, v in worse.items()}},
     )
     study = Study.read(records, {})
-    assert study.sets[0].scores()[OWN.name].rank_correlation == pytest.approx(-1.0)
+    assert study.sets[0].scores()[FITTED.name].rank_correlation == pytest.approx(-1.0)
     assert [verdict.holds for verdict in study.verdicts()] == [False] * 4
     assert [verdict.holds for verdict in Study.read(made_up(), {}).verdicts()] == [True] * 4
 
@@ -105,11 +114,11 @@ def test_training_ends_in_records_and_tables(tmp_path, monkeypatch):
     short = replace(WINE, experiment=replace(WINE.experiment, method=Sgd(epochs=2, batch_size=20)))
     for place in ("planned_runs", "forecasts.task_sets", "forecasts.report"):
         monkeypatch.setattr(f"ebbing.paper.{place}.task_sets", lambda: [short])
-    monkeypatch.setattr("ebbing.paper.forecasts.predictions.VARIANTS", VARIANTS[:1])
+    monkeypatch.setattr("ebbing.paper.forecasts.predictions.CURRENT", (OWN, FITTED))
     verdicts = reproduce(["forecast"], tmp_path, silent, Options(seeds=2, workers=1))
     assert len(verdicts) == 4
     names = [record.name for record in read_records(tmp_path, "forecast")]
-    assert names == ["wine / 1", "wine / 1", f"wine / 1 / {OWN.name}"]
+    assert names == ["wine / 1", "wine / 1", f"wine / 1 / {FITTED.name}", f"wine / 1 / {OWN.name}"]
     made = {name: (tmp_path / name).read_bytes() for name in ("forecast.md", "forecast.csv", "forecast.svg")}
     assert PROBE in made["forecast.md"].decode()
     shutil.rmtree(tmp_path / "runs")
@@ -129,4 +138,13 @@ def test_other_networks_are_those_of_other_seeds():
 def test_repository_has_records_of_several_families():
     study = Study.read(read_records(REPRODUCED, "forecast"), {})
     assert len({one.task_set.family for one in study.sets}) >= 5
-    assert all(OWN.name in one.forecasts for one in study.sets)
+    assert all(OWN.name in one.forecasts and one.advised.name in one.forecasts for one in study.sets)
+
+
+def test_known_forecast_gives_the_same_as_a_new_one():
+    known = make_forecast(WINE, OWN)
+    for variant in (OWN, FITTED, FITTED_BRIEFLY):
+        new, again = make_forecast(WINE, variant), make_forecast(WINE, variant, known)
+        assert np.allclose(new.errors(), again.errors())
+    plain = ebbing.forecast(WINE.experiment.initial_network(0), read_tasks(WINE))
+    assert np.allclose(plain.errors(), make_forecast(WINE, FITTED).errors(), atol=1e-5)
