@@ -24,6 +24,9 @@ SURE = 2.0
 NEGLIGIBLE = 0.02
 """A gain below this share of the initial model's error does not matter, however sure it is."""
 
+SMALL = 0.15
+"""Orders hardly differ if the gain, and twice its standard error more, is below this share of the initial error."""
+
 _SHOWN = 5
 
 
@@ -135,7 +138,7 @@ class ForecastPlan(Tabular):
 
     def _answer(self) -> str:
         if not self.matters:
-            return "The order does not matter here, as far as these examples can tell."
+            return f"{self._why_not.partition(':')[0]}."
         quantity, value, given = describe_objective(self.objective), self.value, self.given
         return (
             f"Learn {join(self.names)}: the predicted {quantity} is {format_number(value, '.2g')}, instead of "
@@ -147,10 +150,7 @@ class ForecastPlan(Tabular):
         if self.matters:
             heading = f"Learn in this order for the least {quantity}:\n  {join(self.names)}"
         else:
-            heading = (
-                f"The order does not matter here{self._why_not}. The order of least {quantity}, if one must be chosen:"
-                f"\n  {join(self.names)}"
-            )
+            heading = f"{self._why_not} The order of least {quantity}, if one must be chosen:\n  {join(self.names)}"
         rows = [
             ["advised order", format_number(self.value, ".4g")],
             ["order as given", format_number(self.given, ".4g")],
@@ -164,13 +164,19 @@ class ForecastPlan(Tabular):
         return f"{format_number(self.gain, '.2g')} ± {format_number(self.gain_error, '.2g')}"
 
     @property
+    def _is_small(self) -> bool:
+        """Whether orders hardly differ. If not, and the order does not matter, nobody can choose one."""
+        return self.gain + SURE * self.gain_error <= SMALL * self.initial_error or self.gain > SURE * self.gain_error
+
+    @property
     def _why_not(self) -> str:
-        if self.random - self.value <= NEGLIGIBLE * self.initial_error or self.gain > SURE * self.gain_error:
-            least = format_number(NEGLIGIBLE * self.initial_error, ".2g")
-            return f": the best order gains less than {least} over a random one, {NEGLIGIBLE:.0%} of the initial error"
+        reason = f"one chosen on half of the examples gains {self._gain} on the other half"
+        if self._is_small:
+            initial = format_number(self.initial_error, ".2g")
+            return f"The order hardly matters here: {reason}, beside an initial error of {initial}."
         return (
-            f", as far as these examples can tell: what an order chosen on one half of them gains on the other half, "
-            f"{self._gain}, is not above its noise; more examples (train_size, test_size) may tell"
+            f"Which order is best, these examples cannot tell: {reason}, which chance can explain. More examples "
+            "(train_size, test_size) may tell."
         )
 
     def _certainty(self) -> list[str]:
