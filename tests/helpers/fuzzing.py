@@ -569,8 +569,9 @@ def fuzz(first: int, count: int, seed: int, *, orders: bool = True) -> list[dict
     """
     for module in _MODULES:
         importlib.import_module(module)  # once, and not in the time of an input
-    if isinstance(cli.app, typer.Typer):
-        cli.app = typer.main.get_command(cli.app)  # type: ignore[assignment]  (once, and not for every input)
+    application = cli.app
+    if isinstance(application, typer.Typer):
+        cli.app = typer.main.get_command(application)  # type: ignore[assignment]  (once, and not for every input)
     if orders:  # compiles the search
         for n in (5, [5, 6, 7]):
             ebbing.stakes(ebbing.Problem.orthogonal(3, n=n, p=20))
@@ -590,6 +591,7 @@ def fuzz(first: int, count: int, seed: int, *, orders: bool = True) -> list[dict
             if status:
                 last = max((line["at"] for line in lines if "at" in line), default=start)
                 findings.append({"seed": seed, "case": last, "kind": "process", "finding": f"ended with {status}"})
+    cli.app = application  # as other tests expect it
     return findings
 
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
+from ebbing import data
 from ebbing.cli._console import new_table, note, safe_text
-from ebbing.data import DATASETS, CachedFile, cache_folder
+from ebbing.data import CachedFile, cache_folder
 
 _STYLES = {"verified": "green", "damaged": "bold red", "missing": "dim"}
 
@@ -26,5 +27,5 @@ def print_data(entries: Sequence[CachedFile], console: Console) -> None:
     names = sorted({entry.dataset for entry in entries if entry.state != "verified"})
     for name in names:
         note(f"To get what is missing or damaged: ebbing data {name} --fetch", console)
-        if DATASETS[name].environment_variable:
+        if data.DATASETS[name].environment_variable:
             note(f"To get it from a file that you have: ebbing data {name} --file PATH", console)

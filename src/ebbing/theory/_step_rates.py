@@ -116,22 +116,35 @@ def tail_of(learner: Ridge | GradientSteps | GradientFlow) -> Tail | None:
     return partial(rare_traces, learner.rate, learner.steps)
 
 
+def warn_of_rare_eigenvalues(samples: npt.NDArray[np.int64], p: int, learner: LinearLearner) -> None:
+    """Warn if the expectation of gradient steps comes from eigenvalues that single runs hardly ever have."""
+    if not isinstance(learner, GradientSteps):
+        return
+    for N in np.unique(samples).tolist():
+        square = _traces(N, p, learner)[3]
+        if square > 4 * min(N, p):  # f^2 <= 4 along every eigenvalue up to 2 / rate
+            warn(
+                f"{learner} with N={N} samples in a step and p={p}: the expectation comes from eigenvalues of X'X "
+                f"above 2 / rate = {2 / learner.rate:.4g}, which are rare, and along which steps diverge. Runs are usually "
+                f"far better; {_WAY_OUT[GradientSteps]} for an expectation that describes them"
+            )
+            return
+
+
 @lru_cache(maxsize=4096)
-def _filtered(N: int, p: int, learner: Ridge | GradientSteps | GradientFlow) -> tuple[float, ...]:
-    """Return retained, replaced, unfinished, conflict and noise of a step with N samples."""
+def _traces(N: int, p: int, learner: Ridge | GradientSteps | GradientFlow) -> list[float]:
+    """Return the expected traces of `functions_of` over N samples."""
     try:
-        traces = expected_traces(functions_of(learner), N, p, tail_of(learner))
+        return expected_traces(functions_of(learner), N, p, tail_of(learner)).tolist()
     except ArithmeticError as reason:
         raise UnknownExpectationError(
             f"{learner} with N={N} samples in a step and p={p}: {reason}; {_WAY_OUT[type(learner)]}, or simulate"
         ) from None
-    f, left, unfinished, square, noise, slope = traces.tolist()
-    if isinstance(learner, GradientSteps) and square > 4 * min(N, p):  # f^2 <= 4 along every eigenvalue up to 2 / rate
-        warn(
-            f"{learner} with N={N} samples in a step and p={p}: the expectation comes from eigenvalues of X'X above "
-            f"2 / rate = {2 / learner.rate:.4g}, which are rare, and along which steps diverge. Runs are usually far "
-            f"better; {_WAY_OUT[GradientSteps]} for an expectation that describes them"
-        )
+
+
+def _filtered(N: int, p: int, learner: Ridge | GradientSteps | GradientFlow) -> tuple[float, ...]:
+    """Return retained, replaced, unfinished, conflict and noise of a step with N samples."""
+    f, left, unfinished, square, noise, slope = _traces(N, p, learner)
     conflict = (
         (N * (N - 2 / p) * noise + (4 * N * slope + (N - 2) * square) / p) / ((N - 1) * (N + 2)) if N > 1 else 0.0
     )

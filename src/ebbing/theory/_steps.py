@@ -24,7 +24,7 @@ from ebbing.theory._step_checks import (
     check_single_tasks,
     check_stored,
 )
-from ebbing.theory._step_rates import StepRates
+from ebbing.theory._step_rates import StepRates, warn_of_rare_eigenvalues
 from ebbing.theory._terms import CurriculumTerms
 
 START, GAPS, NOISE, CONFLICT = range(4)
@@ -124,6 +124,7 @@ def expected_errors(
     # With n >= p the weights before do not matter, and a sample is as good as a fresh one.
     in_null_space = replayed.any(axis=1) & (problem.p > N)
     steps = LinearSteps.of(mixtures, StepRates.of(N, problem.p, learner))
+    warn_of_rare_eigenvalues(N, problem.p, learner)
     if in_null_space.any():
         steps = with_memory(steps, in_null_space, samples - replayed, replayed, problem)
     with np.errstate(over="ignore", invalid="ignore"):

@@ -31,11 +31,11 @@ def run(monkeypatch, capsys):
 def datasets(monkeypatch, tmp_path):
     """Two datasets that no source has."""
     monkeypatch.setenv("EBBING_DATA", str(tmp_path / HOSTILE))
+    sets = {}
     for name in ("first", "second"):
         file = idx_file(f"{name}.bin", (2,), md5="0" * 32, gzip_md5="1" * 32)
-        monkeypatch.setitem(data.DATASETS, name, DatasetFiles(name, (file,), (f"file://{tmp_path}/{name}\x07/",)))
-    for name in ("mnist", "fashion-mnist", "cifar100"):
-        monkeypatch.delitem(data.DATASETS, name)
+        sets[name] = DatasetFiles(name, (file,), (f"file://{tmp_path}/{name}\x07/",))
+    monkeypatch.setattr(data, "DATASETS", sets)
 
 
 def check_lines(printed, name):
