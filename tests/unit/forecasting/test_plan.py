@@ -69,7 +69,7 @@ def test_order_that_does_not_matter():
     plan = forecast("linear", {f"t{k}": (x, x @ w > 0) for k, x in enumerate(inputs)}).best_order()
     assert not plan.matters
     assert plan.summary().startswith("The order hardly matters here: one chosen on half of the examples gains")
-    plans = [forecast("linear", noise(random)).best_order() for _ in range(20)]
+    plans = [forecast("linear", noise(random), loss="squared").best_order() for _ in range(20)]
     assert sum(plan.matters for plan in plans) <= 4  # two standard errors, with their own noise
     assert any("these examples cannot tell" in plan.summary() for plan in plans)  # few noisy examples
 
@@ -79,7 +79,7 @@ def test_gain_is_not_that_of_the_examples_that_chose():
     random = np.random.default_rng(5)
     promised, kept = [], []
     for _ in range(6):
-        plan = forecast("linear", noise(random)).best_order()
+        plan = forecast("linear", noise(random), loss="squared").best_order()
         promised.append(plan.random - plan.value)
         kept.append(plan.gain)
     assert np.mean(promised) > 0.03
@@ -87,7 +87,7 @@ def test_gain_is_not_that_of_the_examples_that_chose():
 
 
 def test_search_beyond_all_orders_finds_good_ones(monkeypatch):
-    found = forecast("linear", similar_pairs(6, n=60), train_size=20, test_size=20)
+    found = forecast("linear", similar_pairs(6, n=60), train_size=20, test_size=20, loss="squared")
     weights = Weights(1.0, 0.0)
     exact = search(found.model, weights)
     monkeypatch.setattr("ebbing.forecasting._search.ALL_LOGISTIC_UP_TO", 4)
@@ -99,7 +99,7 @@ def test_search_beyond_all_orders_finds_good_ones(monkeypatch):
 
 
 def test_many_tasks():
-    found = forecast("linear", similar_pairs(14, n=40), train_size=10, test_size=10)
+    found = forecast("linear", similar_pairs(14, n=40), train_size=10, test_size=10, loss="squared")
     plan = found.best_order(seconds=1)
     assert sorted(plan.order) == list(range(14))
     assert plan.value < plan.values.min()
