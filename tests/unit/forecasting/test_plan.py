@@ -87,7 +87,7 @@ def test_gain_is_not_that_of_the_examples_that_chose():
 
 
 def test_search_beyond_all_orders_finds_good_ones(monkeypatch):
-    found = forecast("linear", similar_pairs(6, n=60), train_size=20, test_size=20, loss="squared")
+    found = forecast("linear", similar_pairs(6, n=60), train_size=20, test_size=20)
     weights = Weights(1.0, 0.0)
     exact = search(found.model, weights)
     monkeypatch.setattr("ebbing.forecasting._search.ALL_LOGISTIC_UP_TO", 4)
