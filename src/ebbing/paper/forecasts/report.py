@@ -157,7 +157,7 @@ class Study:
             self._set_table(),
             "## Scores, mean over the sets in which seeds agree",
             _score_table(self.means(self.agreeing)),
-            "The same over those of them with an even number, on which nothing was chosen:",
+            "The same over those of them with an even number, which were seen while variants were compared:",
             _score_table(self.means(judged)),
             "Over the sets in which seeds do not agree:",
             _score_table(self.means([one for one in self.sets if one not in self.agreeing and len(one.seeds) > 1])),
