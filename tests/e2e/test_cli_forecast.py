@@ -72,7 +72,9 @@ def test_tables_say_what_python_says(run, folder):
     done = run("tasks", "--model", "mine:build", "--plot", "figure.png")
     assert done.returncode == 0, done.stderr
     forecast = ebbing.forecast(network(folder), read(folder))
-    assert done.stdout.split() == (forecast.summary() + " " + forecast.best_order().summary()).split()
+    plan = forecast.best_order()
+    replay = forecast.replay(plan.names if plan.matters else None)
+    assert done.stdout.split() == " ".join(result.summary() for result in (forecast, plan, replay)).split()
     assert "3 tasks (even, low, odd); about" in done.stderr
     assert "MB besides the data" in done.stderr
     assert (folder / "figure.png").read_bytes().startswith(b"\x89PNG")
@@ -106,6 +108,11 @@ def test_weights_and_order_and_json(run, folder):
     assert found["plan"]["given"] == pytest.approx(found["forgetting"])
     assert found["plan"]["value"] <= found["plan"]["given"] <= found["plan"]["worst"]["value"]
     assert found["plan"]["names"] == list(forecast.best_order().names)
+    assert np.allclose(found["accuracies"], forecast.accuracies())
+    replay = forecast.replay(found["replay"]["names"])
+    assert found["replay"]["names"] == (found["plan"]["names"] if found["plan"]["matters"] else found["names"])
+    assert found["replay"]["share"] == replay.share
+    assert np.allclose(found["replay"]["accuracy"], replay.accuracy)
     untrained = ebbing.forecast(network(folder), {name: tasks[name] for name in ("odd", "even", "low")})
     assert not np.allclose(found["errors"], untrained.errors(), rtol=1e-3)  # the weights were used
 

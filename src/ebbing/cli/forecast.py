@@ -1,4 +1,4 @@
-"""The command about a user's own model and data: what it will forget, and in which order to learn."""
+"""The command about a user's own model and data: what it will forget, in which order to learn, how much old data."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ import typer
 from ebbing.cli._html import check_html, write_html
 from ebbing.cli.options import AsJson, Html, Seed
 from ebbing.cli.parsing import check_picture, parse_objective, parse_whole
+
+REPLAY_UP_TO = 8
+"""Tasks up to which the command says how much old data to mix in; more take minutes, in Python."""
 
 _SIZE = {"parser": parse_whole, "metavar": "INTEGER", "show_default": False}
 
@@ -75,7 +78,7 @@ def forecast(
     html: Html = None,
     as_json: AsJson = False,
 ) -> None:
-    """Predict what your model will forget, and the best order.
+    """Predict what your model will forget, the best order, and how much old data to mix in.
 
     The forecast follows the gradients of the model at its present weights on your data. Nothing is trained.
 
@@ -101,7 +104,7 @@ def forecast(
         raise ValueError("--weights goes with --model, which builds the network that they belong to")
     data = read_task_files(folder, label) if folder is not None else tasks_by_name(str(tasks))
     data = reorder_tasks(data, order)
-    network = "linear" if model is None else network_by_name(model, weights)
+    network = "linear" if model is None else network_by_name(model, weights, seed=seed)
     needed = forecast_memory(network, data, train_size=train_size, test_size=test_size)
     names = escape_control(", ".join(data))
     print(f"ebbing: {len(data)} tasks ({names}); about {needed / 1e6:,.0f} MB besides the data", file=sys.stderr)
@@ -121,10 +124,16 @@ def forecast(
         plan = found.best_order(minimized, seconds=seconds, seed=seed, progress=report)
     if plot is not None:
         save_forecast(found, plan, plot)
-    write_html(html, found, plan)
+    replay = None
+    if 2 <= found.T <= REPLAY_UP_TO:
+        with progress_bar("old data") as report:
+            replay = found.replay(plan.names if plan.matters else None, progress=report)
+    results = [found, plan] if replay is None else [found, plan, replay]
+    write_html(html, *results)
     if as_json:
-        print(to_json("forecast", forecast_json(found, plan, objective)))
+        print(to_json("forecast", forecast_json(found, plan, objective, replay)))
         return
-    print_result(found)
-    print()
-    print_result(plan)
+    for k, result in enumerate(results):
+        if k:
+            print()
+        print_result(result)

@@ -7,16 +7,21 @@ splits is that of the choice of examples; it knows nothing of the noise between 
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import numpy as np
 
 from ebbing._validate import Array
+from ebbing.forecasting._evaluation import evaluate_orders
 from ebbing.forecasting._search import Weights
 from ebbing.forecasting.recursion import KernelModel
 
 _MOST_ORDERS = {"squared": 240, "cross-entropy": 60}
 """Orders that are compared on each half, by the loss; a step under the cross-entropy takes twenty times as long."""
+
+_LEAST_SPLITS = 2
+"""Splits that are made however long they take: fewer tell nothing about the spread."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +75,14 @@ class Confidence:
 
 
 def compare_on_halves(
-    model: KernelModel, weights: Weights, orders: np.ndarray, advised: np.ndarray, *, splits: int, seed: int
+    model: KernelModel,
+    weights: Weights,
+    orders: np.ndarray,
+    advised: np.ndarray,
+    *,
+    splits: int,
+    seconds: float | None = None,
+    seed: int,
 ) -> Confidence:
     """Compute the values of orders on random halves of the examples.
 
@@ -80,6 +92,7 @@ def compare_on_halves(
         orders: All orders, or random ones (orders, T); if there are many, some are chosen.
         advised: The order that is advised (T,).
         splits: The number of splits into halves.
+        seconds: Time after which no further split is begun; None for no limit. Two are always made.
         seed: The seed of splits and of the choice of orders.
 
     Returns:
@@ -90,10 +103,13 @@ def compare_on_halves(
     if len(others) > (most := _MOST_ORDERS[model.loss]):
         others = others[random.choice(len(others), most, replace=False)]
     compared = np.vstack([advised[None], others])
-    values = []
-    for _ in range(splits):
+    values: list[Array] = []
+    began = time.monotonic()
+    for k in range(splits):
+        if k >= _LEAST_SPLITS and seconds is not None and time.monotonic() - began > seconds:
+            break
         for train, test in zip(_halves(model.train, random), _halves(model.test, random), strict=True):
-            values.append(weights.values(*model.part(train, test).evaluate(compared)))
+            values.append(weights.values(*evaluate_orders(model.part(train, test), compared)))
     return Confidence(compared, np.array(values))
 
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from ebbing import metrics
-from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
-from ebbing._validate import Array, check_count, check_seconds, check_seed
+from ebbing._tables import Table, Tabular, to_frame
+from ebbing._validate import Array, check_seconds, check_seed
 from ebbing.forecasting._confidence import compare_on_halves
+from ebbing.forecasting._evaluation import evaluate_orders
 from ebbing.forecasting._search import Objective, Progress, Weights, search
-from ebbing.forecasting.plan import ForecastPlan, join
+from ebbing.forecasting._steps import ALL, Step, forgetting_of_steps, parse_steps, step_columns
+from ebbing.forecasting._summary import forecast_answer, forecast_tables
+from ebbing.forecasting.plan import ForecastPlan
 from ebbing.forecasting.recursion import KernelModel
 from ebbing.forecasting.replay import SHARES, ReplayForecast
 
@@ -22,11 +25,11 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-Step = str | int | Mapping[str | int, int]
-"""What one step learns: a task, or a mixture {task: number of examples}."""
-
 SPLITS = 10
 """Splits of the examples into halves, for the confidence of an order."""
+
+SEARCH = 0.7
+"""The part of the time for an order that its search takes; the halves of the examples take the rest."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -79,8 +82,27 @@ class Forecast(Tabular):
             as in training; steps with mixtures have one for each task, in the order in which tasks first occur.
         """
         steps = self._steps(order)
-        matrix = self.model.errors([self._rows(step) for step in steps])
-        return matrix[:, self._columns(steps)]
+        return self.model.errors(self._rows(steps))[:, step_columns(steps)]
+
+    @property
+    def kind(self) -> Literal["error", "accuracy"]:
+        """How results are told: by accuracy for labels of yes or no and for classes, by error for regression."""
+        return "error" if self.model.targets.kind == "regression" else "accuracy"
+
+    def accuracies(self, order: Sequence[Step] | Any = None) -> Array:
+        """Predict the accuracy matrix of an order: the share of right answers on the test examples of each task.
+
+        Args:
+            order: As for `errors`.
+
+        Returns:
+            The accuracies, row 0 the initial model (steps + 1, columns), with columns as those of `errors`.
+
+        Raises:
+            ValueError: If labels are numbers (regression), which have no accuracy.
+        """
+        steps = self._steps(order)
+        return self.model.errors_and_accuracies(self._rows(steps))[1][:, step_columns(steps)]
 
     def forgetting(self, order: Sequence[Step] | Any = None) -> float:
         """Predict forgetting F_T, the mean over earlier tasks of the error at the end minus that just learned.
@@ -95,14 +117,9 @@ class Forecast(Tabular):
             ValueError: If no task is learned before the last step.
         """
         steps = self._steps(order)
-        errors = self.errors(order)
         if len(steps) < 2:
             raise ValueError("forgetting compares a task with an earlier one: it needs at least two steps, not 1")
-        if all(len(step) == 1 for step in steps):
-            return float(metrics.forgetting(errors, kind="error"))
-        first = [next(s for s, step in enumerate(steps, 1) if task in step) for task in self._columns(steps)]
-        lost = [errors[-1, i] - errors[s, i] for i, s in enumerate(first) if s < len(steps)]
-        return float(np.mean(lost)) if lost else 0.0
+        return forgetting_of_steps(self.errors(order), steps)
 
     def generalization(self, order: Sequence[Step] | Any = None) -> float:
         """Predict the generalization error G_T, the mean over tasks of the error at the end.
@@ -128,8 +145,8 @@ class Forecast(Tabular):
         Args:
             objective: "forgetting", "generalization", the weight of forgetting from 0 to 1, or weights of both such as
                 {"forgetting": 0.7, "generalization": 0.3}.
-            seconds: Time for the search where not all orders are computed: with more than six tasks of yes or no,
-                or more than eight others.
+            seconds: Time for the search, and for how sure it is, where not all orders are computed: with more than six
+                tasks of yes or no, or more than eight others. A little more may pass: a step is not interrupted.
             seed: The seed of the search and of the splits that tell how sure the order is.
             progress: A function that is called with the share of the work that is done.
 
@@ -140,9 +157,13 @@ class Forecast(Tabular):
         seconds, seed = check_seconds(seconds), check_seed(seed)
         key = (weights, seconds, seed)
         if key not in self._plans:
-            found = search(self.model, weights, seconds=seconds, seed=seed, progress=progress)
-            confidence = compare_on_halves(self.model, weights, found.orders, found.best, splits=SPLITS, seed=seed)
-            given = float(weights.values(*self.model.evaluate(np.arange(self.T)[None]))[0])
+            end = monotonic() + seconds
+            found = search(self.model, weights, seconds=SEARCH * seconds, seed=seed, progress=progress)
+            left = None if found.complete else end - monotonic()
+            confidence = compare_on_halves(
+                self.model, weights, found.orders, found.best, splits=SPLITS, seconds=left, seed=seed
+            )
+            given = float(weights.values(*evaluate_orders(self.model, np.arange(self.T)[None]))[0])
             self._plans[key] = ForecastPlan(
                 self.names,
                 objective,
@@ -159,12 +180,19 @@ class Forecast(Tabular):
             )
         return self._plans[key]
 
-    def replay(self, order: Sequence[str | int] | None = None, *, shares: Sequence[float] = SHARES) -> ReplayForecast:
+    def replay(
+        self,
+        order: Sequence[str | int] | None = None,
+        *,
+        shares: Sequence[float] = SHARES,
+        progress: Progress | None = None,
+    ) -> ReplayForecast:
         """Predict forgetting against the share of old data that every later step learns again.
 
         Args:
             order: Tasks in the order of learning; None for the tasks as given.
             shares: The shares of each old task's examples, from 0 to 1.
+            progress: A function that is called with the share of the work that is done.
 
         Returns:
             The curve, and the share to use.
@@ -180,37 +208,51 @@ class Forecast(Tabular):
         if not ((ratios >= 0) & (ratios <= 1)).all():
             raise ValueError(f"shares={list(shares)!r}: give numbers from 0 to 1")
         sizes = np.array([len(self.model.train[t]) for t in tasks])
-        forgetting, generalization = [], []
+        forgetting, generalization, accuracy = [], [], []
         for ratio in ratios:
+            if progress is not None:
+                progress(len(forgetting) / len(ratios))
             kept = np.ceil(ratio * sizes).astype(int)
             mixtures = [
                 {tasks[s]: int(sizes[s])} | {tasks[k]: int(kept[k]) for k in range(s) if kept[k]}
                 for s in range(len(tasks))
             ]
-            forgetting.append(self.forgetting(mixtures))
-            generalization.append(self.generalization(mixtures))
-        names = tuple(self.names[t] for t in tasks)
-        counts = np.array([np.ceil(ratio * sizes).mean() for ratio in ratios])
-        F, G = np.array(forgetting), np.array(generalization)
-        return ReplayForecast(names, ratios, counts, F, G, float(sizes.mean()))
+            rows, columns = self._rows(mixtures), step_columns(mixtures)
+            if self.kind == "accuracy":
+                errors, right = (matrix[:, columns] for matrix in self.model.errors_and_accuracies(rows))
+                accuracy.append(float(right[-1].mean()))
+            else:
+                errors = self.model.errors(rows)[:, columns]
+            forgetting.append(forgetting_of_steps(errors, mixtures))
+            generalization.append(float(errors[-1].mean()))
+        return ReplayForecast(
+            tuple(self.names[t] for t in tasks),
+            ratios,
+            np.array([np.ceil(ratio * sizes).mean() for ratio in ratios]),
+            np.array(forgetting),
+            np.array(generalization),
+            np.array(accuracy) if accuracy else None,
+            float(sizes.mean()),
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """Return the predicted error matrix of the tasks as given, as a tidy pandas DataFrame.
 
         Returns:
-            One row per entry of the matrix with the columns `step` (0 for the initial model), `task` and `error`.
+            One row per entry of the matrix with the columns `step` (0 for the initial model), `task`, `error` and, but
+            for regression, `accuracy`.
         """
-        errors = self.errors()
-        return to_frame(
-            {
-                "step": np.repeat(np.arange(self.T + 1), self.T),
-                "task": list(self.names) * (self.T + 1),
-                "error": errors.ravel(),
-            }
-        )
+        columns = {
+            "step": np.repeat(np.arange(self.T + 1), self.T),
+            "task": list(self.names) * (self.T + 1),
+            "error": self.errors().ravel(),
+        }
+        if self.kind == "accuracy":
+            columns["accuracy"] = self.accuracies().ravel()
+        return to_frame(columns)
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the predicted error on each task, in the order given.
+        """Draw the predicted accuracy on each task, in the order given; for regression, the predicted error.
 
         Args:
             ax: The axes to draw on; a new figure if None.
@@ -220,7 +262,7 @@ class Forecast(Tabular):
         """
         from ebbing.plot.errors import plot_error_matrix
 
-        return plot_error_matrix(self.errors(), self.names, label="predicted error", ax=ax)
+        return plot_error_matrix(self.matrix(), self.names, label=f"predicted {self.kind}", ax=ax)
 
     def plot_similarity(self, ax: Axes | None = None) -> Axes:
         """Draw the similarity of the tasks as a heat map.
@@ -236,76 +278,29 @@ class Forecast(Tabular):
         return plot_task_similarity(self.similarity, self.names, ax=ax)
 
     def _steps(self, order: Any) -> list[dict[int, int]]:
-        """Return each step as {task: number of examples}, -1 for all."""
-        given = range(self.T) if order is None else getattr(order, "steps", order)
-        if isinstance(given, str | Mapping) or not isinstance(given, Sequence | np.ndarray):
-            raise ValueError(f"order={order!r}: give a list of steps, such as {list(self.names[:2])}")
-        if not len(given):
-            raise ValueError("order: give at least one step")
-        steps = []
-        for step in given:
-            if isinstance(step, Mapping):
-                mixture = {self._task(task): check_count(f"examples of {task!r}", n) for task, n in step.items()}
-                if not mixture:
-                    raise ValueError("order: a step without any task; give {task: number of examples}")
-                for task, number in mixture.items():
-                    if number > (size := len(self.model.train[task])):
-                        raise ValueError(
-                            f"{number} examples of {self.names[task]!r}: the forecast has {size} training examples of "
-                            "it; ask for fewer, or make the forecast with a larger train_size"
-                        )
-                steps.append(mixture)
-            else:
-                steps.append({self._task(step): -1})
-        return steps
+        return parse_steps(order, self.names, [len(rows) for rows in self.model.train])
 
-    def _task(self, task: Any) -> int:
-        if isinstance(task, str) and task in self.names:
-            return self.names.index(task)
-        if isinstance(task, int | np.integer) and not isinstance(task, bool) and 0 <= task < self.T:
-            return int(task)
-        raise ValueError(f"task {task!r}: give one of {', '.join(self.names)}, or a place from 0 to {self.T - 1}")
+    def _rows(self, steps: Sequence[Mapping[int, int]]) -> list[np.ndarray]:
+        """Return the training rows of each step."""
+        found = []
+        for step in steps:
+            parts = [self.model.train[t] if n == ALL else self.model.train[t][:n] for t, n in step.items()]
+            found.append(parts[0] if len(parts) == 1 else np.concatenate(parts))
+        return found
 
-    def _rows(self, step: Mapping[int, int]) -> np.ndarray:
-        parts = [self.model.train[t] if n < 0 else self.model.train[t][:n] for t, n in step.items()]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+    def matrix(self) -> Array:
+        """Return the matrix that results are told by, of the tasks as given.
 
-    @staticmethod
-    def _columns(steps: Sequence[Mapping[int, int]]) -> list[int]:
-        if all(len(step) == 1 for step in steps):
-            return [next(iter(step)) for step in steps]
-        return list(dict.fromkeys(task for step in steps for task in step))
+        Returns:
+            Accuracies or, for regression, errors (T+1, T).
+        """
+        return self.accuracies() if self.kind == "accuracy" else self.errors()
 
     def _answer(self) -> str:
-        if self.T < 2:
-            return ""
-        errors = self.errors()
-        lost = errors[-1] - np.diagonal(errors[1:])
-        return (
-            f"Learned as {join(self.names)}, {format_number(self.forgetting(), '.2g')} is predicted to be forgotten on "
-            f"average; most of {self.names[int(lost.argmax())]}."
-        )
+        return forecast_answer(self)
 
     def _tables(self) -> Sequence[Table]:
-        errors = self.errors()
-        train, test = (np.mean([len(rows) for rows in split]) for split in (self.model.train, self.model.test))
-        heading = (
-            f"Forecast of {self.T} task{'s' * (self.T > 1)} ({self.model.targets.kind}): {self.source}; "
-            f"{train:.4g} training and {test:.4g} test examples a task."
-        )
-        columns = (errors[0], np.diagonal(errors[1:]), errors[-1], errors[-1] - np.diagonal(errors[1:]))
-        rows = abridged_rows(
-            self.T, lambda i: [self.names[i], *(format_number(values[i], ".4g") for values in columns)]
-        )
-        unit = "share of wrong classes" if self.model.targets.kind == "classes" else "mean squared error"
-        note = f"Order: {join(self.names)}. Errors: {unit}. Forgetting: error at the end minus error just learned."
-        table = Table(
-            heading, ["task", "initial error", "just learned", "at the end", "forgetting"], rows, [note, *self.notes]
-        )
-        if self.T < 2:
-            return (table,)
-        F, G = format_number(self.forgetting(), ".4g"), format_number(self.generalization(), ".4g")
-        return (table, Table(f"Predicted in this order: forgetting {F}, generalization error {G}."))
+        return forecast_tables(self)
 
     def __repr__(self) -> str:
         return f"Forecast({', '.join(self.names)}; {self.source})"

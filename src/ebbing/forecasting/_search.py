@@ -14,6 +14,7 @@ from itertools import permutations
 import numpy as np
 
 from ebbing._validate import Array
+from ebbing.forecasting._evaluation import evaluate_orders
 from ebbing.forecasting.recursion import KernelModel
 from ebbing.order.objective import Objective, objective_weights
 
@@ -128,7 +129,7 @@ def search(
 def _values(model: KernelModel, weights: Weights, orders: np.ndarray, progress: Progress | None = None) -> Array:
     parts = []
     for part in np.array_split(orders, max(1, len(orders) // 2000)):
-        parts.append(weights.values(*model.evaluate(part)))
+        parts.append(weights.values(*evaluate_orders(model, part)))
         if progress:
             progress(sum(map(len, parts)) / len(orders))
     return np.concatenate(parts)

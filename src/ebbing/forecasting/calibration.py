@@ -17,6 +17,7 @@ import numpy as np
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.forecasting._confidence import rank_correlation
+from ebbing.forecasting._evaluation import evaluate_orders
 from ebbing.forecasting._forecast import Forecast
 from ebbing.forecasting._pairs import Pairs, complete
 from ebbing.forecasting._search import ALL_ORDERS_UP_TO, Objective, Weights
@@ -186,7 +187,7 @@ def calibrate(forecast: Forecast, measured: Any, objective: Objective = "forgett
     predicted = {pair: forecast.errors(pair) for pair in permutations(range(T), 2)}
     known = _by_pair(forecast, measured)
     seeds = len(next(iter(known.values())))
-    whole = forecast.model.evaluate(orders)
+    whole = evaluate_orders(forecast.model, orders)
     ours = Pairs.of(predicted, T)
     runs = [Pairs.of({pair: matrices[k] for pair, matrices in known.items()}, T) for k in range(seeds)]
     both = [complete(one, ours, whole, orders) for one in runs]

@@ -26,7 +26,7 @@ rank, which Woodbury's formula inverts.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -41,9 +41,6 @@ Loss = Literal["squared", "cross-entropy"]
 
 _NEGLIGIBLE = 1e-10
 """Eigenvalues below this share of the largest are zero: directions that no example determines."""
-
-_STATES_BYTES = 32e6
-"""Bytes of the predictions that are held at once for many orders."""
 
 Rows = np.ndarray
 """Indices of rows."""
@@ -177,61 +174,32 @@ class KernelModel:
         Returns:
             The error on each task, initially and after each step (steps + 1, T).
         """
-        state = self.initial()
-        matrix = [self.test_errors(state)[0]]
-        for rows in steps:
-            state = self.learn(state, rows)
-            matrix.append(self.test_errors(state)[0])
-        return np.array(matrix)
+        return np.array([self.test_errors(state)[0] for state in self._states(steps)])
 
-    def evaluate(self, orders: np.ndarray) -> tuple[Array, Array]:
-        """Compute errors of many orders, each common prefix once.
+    def errors_and_accuracies(self, steps: Sequence[Rows]) -> tuple[Array, Array]:
+        """Compute the errors and the accuracies of a sequence of steps, for labels of yes or no and for classes.
 
         Args:
-            orders: Tasks in the order of learning, in each row all of them once (orders, T).
+            steps: The training rows of each step.
 
         Returns:
-            The error on each place's task when it was just learned (orders, T), and at the end (orders, T).
+            The error, and the share of right answers, on each task, initially and after each step (steps + 1, T).
         """
-        rank = np.lexsort(orders.T[::-1])
-        size = self.start.size * 8 * (1 + self.T * bool(self.alignment))
-        chunk = max(1, int(_STATES_BYTES / size))
-        learned, final = np.empty(orders.shape), np.empty(orders.shape)
-        for first in range(0, len(orders), chunk):
-            part = rank[first : first + chunk]
-            learned[part], final[part] = self._evaluate(orders[part])
-        return learned, final
+        errors, accuracies = [], []
+        for state in self._states(steps):
+            predictions = [self.predicted(state.predictions[rows]) for rows in self.test]
+            tests = list(zip(predictions, self.test, strict=True))
+            errors.append([float(self.targets.errors(one, rows)[0]) for one, rows in tests])
+            accuracies.append([float(self.targets.accuracy(one, rows)[0]) for one, rows in tests])
+        return np.array(errors), np.array(accuracies)
 
-    def _evaluate(self, orders: np.ndarray) -> tuple[Array, Array]:
-        T, tested = self.T, np.concatenate(self.test)
-        place_in_tested = np.cumsum([0, *map(len, self.test)])
-        state, prefix = self.initial(), np.zeros(len(orders), dtype=int)
-        learned, final = np.empty(orders.shape), np.empty(orders.shape)
-        for k in range(T):
-            last = k == T - 1
-            keys, prefix = np.unique(prefix * T + orders[:, k], return_inverse=True)
-            parents, tasks = keys // T, keys % T
-            just_learned = np.empty(len(keys))
-            shape = (len(tested) if last else len(self.start), len(keys), self.start.shape[1])
-            predictions = np.empty(shape)
-            width = state.directions.shape[2] + (self.start.shape[1] if self.alignment and not last else 0)
-            directions = np.empty((shape[0], len(keys), width))
-            for t in np.unique(tasks):
-                chosen = np.flatnonzero(tasks == t)
-                child = self.learn(state.chosen(parents[chosen]), self.train[t], tested if last else None)
-                predictions[:, chosen] = child.predictions
-                if self.alignment and not last:
-                    directions[:, chosen] = child.directions
-                rows = slice(place_in_tested[t], place_in_tested[t + 1]) if last else self.test[t]
-                just_learned[chosen] = self._errors(child.predictions[rows], t)
-            learned[:, k] = just_learned[prefix]
-            state = State(predictions, directions)
-        for t in range(T):
-            rows = slice(place_in_tested[t], place_in_tested[t + 1])
-            errors = self._errors(state.predictions[rows], t)[prefix]
-            order, place = np.nonzero(orders == t)
-            final[order, place] = errors[order]
-        return learned, final
+    def _states(self, steps: Sequence[Rows]) -> Iterator[State]:
+        """Yield the model initially and after each step."""
+        state = self.initial()
+        yield state
+        for rows in steps:
+            state = self.learn(state, rows)
+            yield state
 
     def solutions(self) -> Array:
         """Compute inner products of the updates by which each task alone would be learned.
@@ -289,10 +257,18 @@ class KernelModel:
         Returns:
             The error of each on each task (models, T).
         """
-        return np.stack([self._errors(state.predictions[rows], t) for t, rows in enumerate(self.test)], axis=1)
+        return np.stack([self.task_errors(state.predictions[rows], t) for t, rows in enumerate(self.test)], axis=1)
 
-    def _errors(self, values: Array, t: int) -> Array:
-        """Return the error of each model on the test rows of a task, from the values of these rows."""
+    def task_errors(self, values: Array, t: int) -> Array:
+        """Compute the errors of several models on one task.
+
+        Args:
+            values: What they hold of the task's test rows (rows, models, C).
+            t: The task.
+
+        Returns:
+            The error of each (models,).
+        """
         return self.targets.errors(self.predicted(values), self.test[t])
 
     def _update(self, rows: Rows, read: Rows | None) -> Array:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 """The shares of each old task's data that a replay curve is computed for."""
 
-NEGLIGIBLE = 0.01
+NEGLIGIBLE = 0.05
 """Replay is not advised if it saves less than this share of the generalization error."""
 
 ENOUGH = 0.9
@@ -36,6 +36,7 @@ class ReplayForecast(Tabular):
         counts: The number of examples of each old task that this is, on average (shares,).
         forgetting: F_T for each share (shares,).
         generalization: G_T for each share (shares,).
+        accuracy: The mean accuracy over tasks at the end for each share (shares,); None for regression.
         train_size: Training examples of each task, on average.
     """
 
@@ -44,6 +45,7 @@ class ReplayForecast(Tabular):
     counts: Array
     forgetting: Array
     generalization: Array
+    accuracy: Array | None
     train_size: float
 
     @property
@@ -61,16 +63,16 @@ class ReplayForecast(Tabular):
         """Return the curve as a pandas DataFrame.
 
         Returns:
-            One row per share with the columns `share`, `examples`, `forgetting` and `generalization`.
+            One row per share with the columns `share`, `examples`, `forgetting`, `generalization` and, but for
+            regression, `accuracy`.
         """
-        return to_frame(
-            {
-                "share": self.shares,
-                "examples": self.counts,
-                "forgetting": self.forgetting,
-                "generalization": self.generalization,
-            }
-        )
+        columns = {
+            "share": self.shares,
+            "examples": self.counts,
+            "forgetting": self.forgetting,
+            "generalization": self.generalization,
+        }
+        return to_frame(columns if self.accuracy is None else columns | {"accuracy": self.accuracy})
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw forgetting and generalization error against the share of old data.
@@ -87,30 +89,37 @@ class ReplayForecast(Tabular):
 
     def _answer(self) -> str:
         if self.share == 0:
-            return "Mix in no old data: it hardly reduces the error at the end that is predicted."
+            if self.accuracy is None:
+                return "Mix in no old data: it hardly reduces the error at the end that is predicted."
+            return (
+                f"Mix in no old data: accuracy at the end is predicted to be {self.accuracy[0]:.0%} on average over "
+                f"tasks without any, and {self.accuracy[-1]:.0%} with the most."
+            )
         at = int(np.argmin(abs(np.asarray(self.shares) - self.share)))
-        error, without, lost, lost_without = (
-            format_number(float(values[k]), ".2g") for values in (self.generalization, self.forgetting) for k in (at, 0)
-        )
-        return (
-            f"Mix {self.share:.0%} of each old task's data into every later step: the predicted error at the end is "
-            f"{error} instead of {without}, and forgetting {lost} instead of {lost_without}."
-        )
+        advice = f"Mix {self.share:.0%} of each old task's data into every later step"
+        if self.accuracy is not None:
+            return (
+                f"{advice}: accuracy at the end is predicted to be {self.accuracy[at]:.0%} on average over tasks, "
+                f"{self.accuracy[0]:.0%} without old data."
+            )
+        error, without = (format_number(float(self.generalization[k]), ".2g") for k in (at, 0))
+        return f"{advice}: the predicted error at the end is {error}, {without} without old data."
 
     def _tables(self) -> Sequence[Table]:
+        columns = ["old data", "examples", "forgetting", "generalization error"]
         rows = [
             [f"{share:.0%}", format_number(count, ".4g"), format_number(f, ".4g"), format_number(g, ".4g")]
             for share, count, f, g in zip(self.shares, self.counts, self.forgetting, self.generalization, strict=True)
         ]
-        heading = f"Replay {self.share:.0%} of each old task's data in every later step."
-        if self.share == 0:
-            heading = "Replay does not help here: it hardly reduces the error at the end that is predicted."
+        if self.accuracy is not None:
+            columns.append("accuracy at the end")
+            rows = [[*row, f"{value:.0%}"] for row, value in zip(rows, self.accuracy, strict=True)]
         note = (
             f"Order: {join(self.names)}. Examples are those of each old task, of {self.train_size:.4g} that train it; "
             f"the same stored ones in every step. The advised share is the smallest that saves {ENOUGH:.0%} of the "
             "generalization error that the best share saves."
         )
-        return (Table(heading, ["old data", "examples", "forgetting", "generalization error"], rows, [note]),)
+        return (Table(self._answer(), columns, rows, [note]),)
 
     def __repr__(self) -> str:
         return f"ReplayForecast(share={self.share:g}, forgetting={self.forgetting.round(4).tolist()})"

@@ -136,3 +136,27 @@ class Targets:
         if self.kind == "classes":
             return (predictions.argmax(axis=2) != wanted.argmax(axis=2)).mean(axis=0)
         return np.square(self.clip(predictions) - wanted).mean(axis=(0, 2))
+
+    def accuracy(self, predictions: Array, rows: np.ndarray) -> Array:
+        """Compute the share of right answers: the label, or class, of the highest probability; undecided counts half.
+
+        Args:
+            predictions: Predictions of some rows by several models (rows, models, C).
+            rows: The rows.
+
+        Returns:
+            The accuracy of each model (models,).
+
+        Raises:
+            ValueError: If labels are numbers: an answer is then not right or wrong.
+
+        Example:
+            >>> targets = Targets.of(np.array([0, 1, 1]))
+            >>> targets.accuracy(np.array([0.2, 0.9, 0.4])[:, None, None], np.arange(3)).round(2).tolist()
+            [0.67]
+        """
+        if self.kind == "regression":
+            raise ValueError("labels are numbers (regression), which have no accuracy; ask for errors")
+        if self.kind == "classes":
+            return 1.0 - self.errors(predictions, rows)
+        return 0.5 + 0.5 * np.mean(np.sign(predictions[:, :, 0] - 0.5) * np.sign(self.values[rows] - 0.5), axis=0)

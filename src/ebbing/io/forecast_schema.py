@@ -5,16 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ebbing.forecasting import Forecast, ForecastPlan
+    from ebbing.forecasting import Forecast, ForecastPlan, ReplayForecast
 
 
-def forecast_json(forecast: Forecast, plan: ForecastPlan, objective: str) -> dict[str, Any]:
+def forecast_json(
+    forecast: Forecast, plan: ForecastPlan, objective: str, replay: ReplayForecast | None = None
+) -> dict[str, Any]:
     """Return the content of `ebbing forecast --json`.
 
     Args:
         forecast: The forecast of the tasks in the order given.
         plan: The order that it advises.
         objective: What was minimized, as given.
+        replay: What old data is worth, if it was computed.
 
     Returns:
         The fields.
@@ -27,6 +30,7 @@ def forecast_json(forecast: Forecast, plan: ForecastPlan, objective: str) -> dic
         "train_sizes": [len(rows) for rows in model.train],
         "test_sizes": [len(rows) for rows in model.test],
         "errors": forecast.errors(),
+        "accuracies": forecast.accuracies() if forecast.kind == "accuracy" else None,
         "forgetting": forecast.forgetting(),
         "generalization": forecast.generalization(),
         "similarity": forecast.similarity,
@@ -45,4 +49,17 @@ def forecast_json(forecast: Forecast, plan: ForecastPlan, objective: str) -> dic
             "agreement": plan.confidence.agreement,
             "as_good": plan.as_good,
         },
+        "replay": None if replay is None else _replay_json(replay),
+    }
+
+
+def _replay_json(replay: ReplayForecast) -> dict[str, Any]:
+    return {
+        "names": replay.names,
+        "share": replay.share,
+        "shares": replay.shares,
+        "examples": replay.counts,
+        "forgetting": replay.forgetting,
+        "generalization": replay.generalization,
+        "accuracy": replay.accuracy,
     }

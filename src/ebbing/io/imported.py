@@ -92,12 +92,13 @@ def tasks_by_name(name: str) -> Mapping[str, Any]:
     return tasks
 
 
-def network_by_name(name: str, weights: Path | None = None) -> nn.Module:
+def network_by_name(name: str, weights: Path | None = None, *, seed: int = 0) -> nn.Module:
     """Return the network that a function of the user builds.
 
     Args:
         name: "module:function".
         weights: A safetensors file of all its weights; None for those that the function gives it.
+        seed: The seed of PyTorch while the function runs, so that it gives the same random weights each time.
 
     Returns:
         The network.
@@ -106,10 +107,12 @@ def network_by_name(name: str, weights: Path | None = None) -> nn.Module:
         ValueError: If the function returns something else, or the weights are not those of the network.
     """
     try:
-        from torch import nn
+        from torch import manual_seed, nn, random
     except ImportError:
         raise ValueError("--model needs PyTorch, which is missing: pip install 'ebbing[learn]'") from None
-    network = call_by_name(name)
+    with random.fork_rng(devices=[]):
+        manual_seed(seed)
+        network = call_by_name(name)
     if not isinstance(network, nn.Module):
         raise ValueError(f"{name!r} returns {type(network).__name__}: it must return a PyTorch network (nn.Module)")
     if weights is not None:

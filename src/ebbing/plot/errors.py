@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _LABELS = {"forgetting": "expected forgetting $F_T$", "generalization": "expected generalization error $G_T$"}
 _NAMES_UP_TO = 40
+_NUMBERS_UP_TO = 8
 _TASKS = "tasks learned"
 _UNITS = {"p": "parameters p", "n": "samples per task n", "sigma": "label noise σ"}
 
@@ -109,7 +110,8 @@ def plot_error_heat_map(
         ax: The axes to draw on; a new figure if None.
 
     Returns:
-        The axes, with a color bar beside them; a line separates the tasks learned (below it) from those to come.
+        The axes, with a color bar beside them; a line separates the tasks learned (below it) from those to come. Up to
+        eight tasks and steps have their numbers written in.
     """
     L, names, first, unit = _checked(errors, names, first_steps)
     S, T = len(L) - 1, len(names)
@@ -117,6 +119,11 @@ def plot_error_heat_map(
     side = min(max(3.0, 0.16 * T), 6.5)
     ax = use_axes(ax, size=(side + 1.4, side + 0.5 + 0.07 * max(map(len, labels))))
     image = ax.imshow(L, cmap="cividis", aspect="auto", interpolation="nearest")
+    if max(S, T) <= _NUMBERS_UP_TO:
+        middle = 0.45 * np.nanmin(L) + 0.55 * np.nanmax(L)
+        for (t, i), value in np.ndenumerate(L):
+            color = "black" if value > middle else "white"
+            ax.text(i, t, format_number(float(value), ".2g"), ha="center", va="center", color=color, fontsize="small")
     edge = np.where(first > 0, first, S + 1) - 0.5
     ax.step(np.arange(T + 1) - 0.5, [*edge, edge[-1] + (unit == _TASKS)], where="post", color="white", lw=1.2)
     ax.set(xlim=(-0.5, T - 0.5), ylim=(S + 0.5, -0.5), ylabel=f"{unit} (0: the initial model)")

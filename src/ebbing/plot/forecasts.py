@@ -106,9 +106,9 @@ def plot_forecast(forecast: Forecast, plan: ForecastPlan) -> Figure:
         figure = Figure(figsize=(3 * side + 3.0, side + 0.6), layout="constrained")
         axes = figure.subplots(1, 3, width_ratios=(1.0, 1.0, 1.15))
         plot_task_similarity(forecast.similarity, forecast.names, ax=axes[0])
-        plot_error_heat_map(forecast.errors(), forecast.names, label="predicted error", ax=axes[1])
+        plot_error_heat_map(forecast.matrix(), forecast.names, label=f"predicted {forecast.kind}", ax=axes[1])
         plot_forecast_orders(plan, ax=axes[2])
-        for ax, title in zip(axes[:2], ("similarity of tasks", "predicted errors, order as given"), strict=True):
+        for ax, title in zip(axes[:2], ("similarity of tasks", "order as given"), strict=True):
             ax.set_title(title, loc="left")
     return figure
 
@@ -125,25 +125,29 @@ def save_forecast(forecast: Forecast, plan: ForecastPlan, path: Path) -> None:
 
 
 def plot_replay(replay: ReplayForecast, *, ax: Axes | None = None) -> Axes:
-    """Draw forgetting and generalization error against the share of old data that is replayed.
+    """Draw what is predicted against the share of old data that is replayed.
 
     Args:
         replay: The curve.
         ax: The axes to draw on; a new figure if None.
 
     Returns:
-        The axes.
+        The axes: mean accuracy at the end or, for regression, forgetting and generalization error.
     """
     ax = use_axes(ax)
     shares = 100 * replay.shares
-    lines = ax.plot(shares, replay.forgetting, "-o", color=BLUE, ms=4)
-    lines += ax.plot(shares, replay.generalization, "-s", color=VERMILION, ms=4)
+    if replay.accuracy is not None:
+        lines = ax.plot(shares, 100 * replay.accuracy, "-o", color=BLUE, ms=4)
+        labels, quantity = ["predicted"], "mean accuracy at the end (%)"
+    else:
+        lines = ax.plot(shares, replay.forgetting, "-o", color=BLUE, ms=4)
+        lines += ax.plot(shares, replay.generalization, "-s", color=VERMILION, ms=4)
+        labels, quantity = ["forgetting", "generalization error"], "predicted error"
     advised = ax.axvline(100 * replay.share, color=GRAY, ls=":", lw=1.4)
     positive = shares[shares > 0]
     if len(positive):
         ax.set_xscale("symlog", linthresh=float(positive.min()))
         ax.set_xticks(shares, [f"{share:g}" for share in shares])
-    ax.set(xlabel="old data replayed in every step (%)", ylabel="predicted error", xlim=(-0.05 * positive.min(), None))
-    labels = ["forgetting", "generalization error", f"advised: {replay.share:.0%}"]
-    add_legend(ax, [*lines, advised], labels)
+    ax.set(xlabel="old data replayed in every step (%)", ylabel=quantity, xlim=(-0.05 * positive.min(), None))
+    add_legend(ax, [*lines, advised], [*labels, f"advised: {replay.share:.0%}"])
     return ax

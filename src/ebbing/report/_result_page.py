@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from functools import partial, reduce
 from importlib.util import find_spec
@@ -73,7 +73,7 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "ReplayForecast": (
         "How much old data your model needs",
-        {"plot": "Predicted forgetting and error against the share of old data in each step."},
+        {"plot": "What is predicted at the end against the share of old data that every later step learns again."},
     ),
     "TaskVectors": ("How alike your tasks are", {"plot": SIMILARITY}),
     "MetricSummary": (
@@ -153,13 +153,22 @@ def _part(result: Tabular, place: int) -> dict[str, Any]:
         "answer": escape_control(result._answer()),
         "tables": [Markup(table.to_html()) for table in result._tables()],
         "pictures": [
-            (Markup(picture), HEAT_MAP if reading in (CURVES, ACCURACIES) and _is_large(result) else reading)
+            (Markup(picture), _reading(result, reading))
             for method, reading in readings.items()
             if (picture := _picture(result, method, place))
         ],
         "data": _data(result),
         "file": f"{name.lower()}.csv",
     }
+
+
+def _reading(result: Tabular, reading: str) -> str:
+    """Return how to read a picture of a result."""
+    if reading not in (CURVES, ACCURACIES):
+        return reading
+    if _is_large(result):
+        return HEAT_MAP
+    return ACCURACIES if _kind(result) == "accuracy" else CURVES
 
 
 def _picture(result: Tabular, method: str, place: int) -> str:
@@ -181,24 +190,34 @@ def _is_large(result: Any) -> bool:
     """Whether a result has too many tasks for curves, so that its matrix is drawn as a heat map."""
     from ebbing.plot._axes import LINE_COLORS
 
-    names = result.tasks if hasattr(result, "accuracies") else getattr(result, "problem", result).names
-    return len(names) > len(LINE_COLORS)
+    return len(_task_names(result)) > len(LINE_COLORS)
+
+
+def _task_names(result: Any) -> Sequence[str]:
+    """Return the tasks of an expectation, a forecast or a training run."""
+    return result.tasks if hasattr(result, "tasks") else getattr(result, "problem", result).names
+
+
+def _kind(result: Any) -> str:
+    """Return what such a result is told by, "error" or "accuracy"."""
+    return getattr(result, "kind", "accuracy" if hasattr(result, "accuracies") else "error")
 
 
 def _draw_forgotten(result: Any, ax: Any) -> Any:
     """Draw an arrow for each task that an expectation, a forecast or a training run has learned."""
     from ebbing.plot.metrics import plot_forgotten
 
-    kind = "accuracy" if hasattr(result, "accuracies") else "error"
-    matrix = result.accuracies if kind == "accuracy" else result.errors
-    matrix = np.asarray(matrix() if callable(matrix) else matrix)  # a forecast computes it
-    names = getattr(result, "problem", result).names if kind == "error" else result.tasks
+    kind, names = _kind(result), _task_names(result)
+    if hasattr(result, "matrix"):
+        matrix = result.matrix()  # a forecast computes it
+    else:
+        matrix = np.asarray(result.accuracies if kind == "accuracy" else result.errors)
     first = getattr(result, "first_steps", np.arange(1, len(names) + 1))
     learned = np.flatnonzero(first > 0)
     if len(learned) < 2:
         raise ValueError("one task forgets nothing")
     just_learned, at_the_end = matrix[first[learned], learned], matrix[-1, learned]
-    return plot_forgotten(just_learned, at_the_end, [names[i] for i in learned], kind=kind, ax=ax)
+    return plot_forgotten(just_learned, at_the_end, [names[int(i)] for i in learned], kind=kind, ax=ax)
 
 
 def _data(result: Tabular) -> str:

@@ -203,7 +203,7 @@ def test_summary_says_what_was_computed():
     text = forecast(perceptron(), tasks()).summary(width=300)
     assert text.startswith("Forecast of 3 tasks (yes or no): tangent kernel at the present weights, 449 trained")
     assert "45 training and 15 test examples a task" in text
-    assert "Predicted in this order: forgetting" in text
+    assert "Forgetting (rise in mean squared error since just learned): " in text
 
 
 def test_tasks_that_are_not_learned_are_named():
@@ -249,11 +249,48 @@ def test_bad_networks(network, message):
 def test_frame_and_figures():
     found = forecast("random features", tasks())
     frame = found.to_frame()
-    assert list(frame.columns) == ["step", "task", "error"]
+    assert list(frame.columns) == ["step", "task", "error", "accuracy"]
     assert len(frame) == 12
-    assert found.plot().get_ylabel() == "predicted error"
+    assert found.plot().get_ylabel() == "predicted accuracy"
     assert found.plot_similarity().get_images()
     assert found._repr_html_().startswith("<div>")
+
+
+def test_accuracies_are_shares_of_right_answers():
+    found = forecast(perceptron(), tasks())
+    model, order = found.model, ("b", "a")
+    state, expected = model.initial(), []
+    for step in (None, *order):
+        if step is not None:
+            state = model.learn(state, model.train[found.names.index(step)])
+        probabilities = model.predicted(state.predictions)[:, 0, 0]
+        right = (probabilities > 0.5) == (model.targets.values[:, 0] > 0.5)
+        expected.append([right[model.test[found.names.index(name)]].mean() for name in order])
+    assert found.accuracies(order) == pytest.approx(np.array(expected))
+
+
+def test_accuracies_of_classes_are_one_minus_errors():
+    data = {name: (x, (x[:, :3]).argmax(axis=1)) for name, (x, _) in tasks().items()}
+    found = forecast("random features", data)
+    assert found.kind == "accuracy"
+    assert found.accuracies() == pytest.approx(1 - found.errors())
+
+
+def test_regression_is_told_by_errors():
+    found = forecast("linear", {name: (x, x[:, 0] * k) for k, (name, (x, _)) in enumerate(tasks().items(), 1)})
+    assert found.kind == "error"
+    assert np.array_equal(found.matrix(), found.errors())
+    assert list(found.to_frame().columns) == ["step", "task", "error"]
+    assert "is predicted to be forgotten on average" in found._answer()
+    with pytest.raises(ValueError, match="which have no accuracy; ask for errors"):
+        found.accuracies()
+
+
+def test_answer_names_the_task_that_loses_most():
+    found = forecast(perceptron(), tasks())
+    learned, final = np.diagonal(found.accuracies()[1:])[:-1], found.accuracies()[-1, :-1]
+    worst = int((learned - final).argmax())
+    assert found._answer().endswith(f"on {found.names[worst]} from {learned[worst]:.0%} to {final[worst]:.0%}.")
 
 
 def test_a_network_that_does_not_fit_is_an_error_in_words():

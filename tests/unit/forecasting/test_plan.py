@@ -171,16 +171,31 @@ def test_replay_that_is_not_needed():
     curve = forecast("linear", {"a": data, "b": data}).replay(shares=[0.5])
     assert curve.shares.tolist() == [0, 0.5]
     assert curve.share == 0
-    assert "Replay does not help here" in curve.summary()
+    assert curve.summary().startswith("Mix in no old data")
 
 
 def test_replay_curve_shows_itself():
-    curve = forecast("linear", separate()).replay(["t3", "t0"])
-    assert curve.names == ("t3", "t0")
+    curve = forecast("linear", separate()).replay(["t3", "t0", "t1", "t2"])
+    assert curve.names == ("t3", "t0", "t1", "t2")
     assert curve.share > 0
-    assert f"Replay {curve.share:.0%} of each old task's data in every later step." in curve.summary()
+    assert curve.accuracy is None
+    assert curve.summary().startswith(f"Mix {curve.share:.0%} of each old task's data into every later step: ")
     assert list(curve.to_frame().columns) == ["share", "examples", "forgetting", "generalization"]
     assert curve.plot().get_ylabel() == "predicted error"
+
+
+def test_replay_of_classes_is_told_by_accuracy():
+    data = {name: (x, y > 0) for name, (x, y) in separate().items()}
+    found, shares = forecast("linear", data), []
+    curve = found.replay(progress=shares.append)
+    mixtures = [{f"t{k}": len(found.model.train[k]) for k in range(s + 1)} for s in range(4)]
+    assert curve.accuracy is not None
+    assert curve.accuracy[0] == pytest.approx(found.accuracies()[-1].mean())
+    assert curve.accuracy[-1] == pytest.approx(found.accuracies(mixtures)[-1].mean())
+    assert f"predicted to be {curve.accuracy[curve.shares == curve.share][0]:.0%} on average" in curve.summary(300)
+    assert curve.to_frame()["accuracy"].tolist() == curve.accuracy.tolist()
+    assert curve.plot().get_ylabel() == "mean accuracy at the end (%)"
+    assert shares == [k / len(curve.shares) for k in range(len(curve.shares))]
 
 
 @pytest.mark.parametrize(

@@ -59,3 +59,9 @@ def test_predictions_are_clipped():
 def test_labels_whose_squares_overflow_are_refused():
     with pytest.raises(ValueError, match=r"labels are up to 1e\+150: squares of errors would overflow; scale"):
         Targets.of(np.array([1e150, 0.5]))
+
+
+def test_an_undecided_answer_is_half_right():
+    targets = Targets.of(np.array([0, 1, 1, 0]))
+    predictions = np.array([[0.5, 0.1], [0.5, 0.1], [0.9, 0.9], [0.9, 0.5]])[:, :, None]
+    assert targets.accuracy(predictions, np.arange(4)).tolist() == [0.5, 0.625]

@@ -1,8 +1,9 @@
 """Functions that users name: a failing import is told from a missing module."""
 
 import pytest
+import torch
 
-from ebbing.io.imported import call_by_name, tasks_by_name
+from ebbing.io.imported import call_by_name, network_by_name, tasks_by_name
 
 
 @pytest.fixture
@@ -39,3 +40,12 @@ def test_values_are_not_functions(module):
         call_by_name("has_a_value:f")
     with pytest.raises(ValueError, match="returns 1 task: it must return a dictionary of two"):
         tasks_by_name("has_a_value:one")
+
+
+def test_random_weights_depend_on_the_seed_alone(module):
+    module("builds", "import torch\ndef build(): return torch.nn.Linear(3, 2)")
+    state = torch.get_rng_state()
+    first, again, other = (network_by_name("builds:build", seed=seed).state_dict()["weight"] for seed in (0, 0, 1))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+    assert torch.equal(torch.get_rng_state(), state)

@@ -25,7 +25,7 @@ def test_panels_show_the_numbers():
     plan = found.best_order()
     similarity, errors, orders = plot_forecast(found, plan).axes[:3]
     assert np.array_equal(np.asarray(similarity.images[0].get_array()), found.similarity)
-    assert np.array_equal(np.asarray(errors.images[0].get_array()), found.errors())
+    assert np.array_equal(np.asarray(errors.images[0].get_array()), found.accuracies())
     curve, *_ = orders.lines
     assert np.array_equal(curve.get_ydata(), np.sort(plan.values))
     dots = [np.asarray(line.get_xydata())[0] for line in orders.lines if line.get_marker() == "o"]
