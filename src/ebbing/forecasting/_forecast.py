@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ebbing._tables import Table, Tabular, to_frame
+from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array, check_seconds, check_seed
 from ebbing.forecasting._confidence import compare_on_halves
 from ebbing.forecasting._evaluation import evaluate_orders
 from ebbing.forecasting._search import Objective, Progress, Weights, search
-from ebbing.forecasting._steps import ALL, Step, forgetting_of_steps, parse_steps, step_columns
-from ebbing.forecasting._summary import forecast_answer, forecast_tables
+from ebbing.forecasting._steps import Step, forgetting_of_steps, parse_steps, step_columns, step_rows
+from ebbing.forecasting._summary import Kind, describe_losses, tabulate_losses
 from ebbing.forecasting.plan import ForecastPlan
 from ebbing.forecasting.recursion import KernelModel
-from ebbing.forecasting.replay import SHARES, ReplayForecast
+from ebbing.forecasting.replay import SHARES, ReplayForecast, predict_replay
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,10 +82,10 @@ class Forecast(Tabular):
             as in training; steps with mixtures have one for each task, in the order in which tasks first occur.
         """
         steps = self._steps(order)
-        return self.model.errors(self._rows(steps))[:, step_columns(steps)]
+        return self.model.errors(step_rows(steps, self.model.train))[:, step_columns(steps)]
 
     @property
-    def kind(self) -> Literal["error", "accuracy"]:
+    def kind(self) -> Kind:
         """How results are told: by accuracy for labels of yes or no and for classes, by error for regression."""
         return "error" if self.model.targets.kind == "regression" else "accuracy"
 
@@ -102,7 +102,7 @@ class Forecast(Tabular):
             ValueError: If labels are numbers (regression), which have no accuracy.
         """
         steps = self._steps(order)
-        return self.model.errors_and_accuracies(self._rows(steps))[1][:, step_columns(steps)]
+        return self.model.errors_and_accuracies(step_rows(steps, self.model.train))[1][:, step_columns(steps)]
 
     def forgetting(self, order: Sequence[Step] | Any = None) -> float:
         """Predict forgetting F_T, the mean over earlier tasks of the error at the end minus that just learned.
@@ -207,33 +207,7 @@ class Forecast(Tabular):
         ratios = np.unique([0.0, *(float(share) for share in shares)])
         if not ((ratios >= 0) & (ratios <= 1)).all():
             raise ValueError(f"shares={list(shares)!r}: give numbers from 0 to 1")
-        sizes = np.array([len(self.model.train[t]) for t in tasks])
-        forgetting, generalization, accuracy = [], [], []
-        for ratio in ratios:
-            if progress is not None:
-                progress(len(forgetting) / len(ratios))
-            kept = np.ceil(ratio * sizes).astype(int)
-            mixtures = [
-                {tasks[s]: int(sizes[s])} | {tasks[k]: int(kept[k]) for k in range(s) if kept[k]}
-                for s in range(len(tasks))
-            ]
-            rows, columns = self._rows(mixtures), step_columns(mixtures)
-            if self.kind == "accuracy":
-                errors, right = (matrix[:, columns] for matrix in self.model.errors_and_accuracies(rows))
-                accuracy.append(float(right[-1].mean()))
-            else:
-                errors = self.model.errors(rows)[:, columns]
-            forgetting.append(forgetting_of_steps(errors, mixtures))
-            generalization.append(float(errors[-1].mean()))
-        return ReplayForecast(
-            tuple(self.names[t] for t in tasks),
-            ratios,
-            np.array([np.ceil(ratio * sizes).mean() for ratio in ratios]),
-            np.array(forgetting),
-            np.array(generalization),
-            np.array(accuracy) if accuracy else None,
-            float(sizes.mean()),
-        )
+        return predict_replay(self.model, self.names, tasks, ratios, progress)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the predicted error matrix of the tasks as given, as a tidy pandas DataFrame.
@@ -280,14 +254,6 @@ class Forecast(Tabular):
     def _steps(self, order: Any) -> list[dict[int, int]]:
         return parse_steps(order, self.names, [len(rows) for rows in self.model.train])
 
-    def _rows(self, steps: Sequence[Mapping[int, int]]) -> list[np.ndarray]:
-        """Return the training rows of each step."""
-        found = []
-        for step in steps:
-            parts = [self.model.train[t] if n == ALL else self.model.train[t][:n] for t, n in step.items()]
-            found.append(parts[0] if len(parts) == 1 else np.concatenate(parts))
-        return found
-
     def matrix(self) -> Array:
         """Return the matrix that results are told by, of the tasks as given.
 
@@ -297,10 +263,17 @@ class Forecast(Tabular):
         return self.accuracies() if self.kind == "accuracy" else self.errors()
 
     def _answer(self) -> str:
-        return forecast_answer(self)
+        return describe_losses(self.names, self.matrix(), self.kind)
 
     def _tables(self) -> Sequence[Table]:
-        return forecast_tables(self)
+        table = tabulate_losses(
+            self.names, self.matrix(), self.kind, model=self.model, source=self.source, notes=self.notes
+        )
+        if self.T < 2:
+            return (table,)
+        F, G = (format_number(value, ".4g") for value in (self.forgetting(), self.generalization()))
+        measure = "share of wrong answers" if self.model.targets.kind == "classes" else "mean squared error"
+        return (table, Table(f"Forgetting (rise in {measure} since just learned): {F}. Generalization error: {G}."))
 
     def __repr__(self) -> str:
         return f"Forecast({', '.join(self.names)}; {self.source})"

@@ -72,6 +72,23 @@ def step_columns(steps: Sequence[Mapping[int, int]]) -> list[int]:
     return list(dict.fromkeys(task for step in steps for task in step))
 
 
+def step_rows(steps: Sequence[Mapping[int, int]], train: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """Return the training rows of each step.
+
+    Args:
+        steps: The steps.
+        train: The training rows of each task (T,).
+
+    Returns:
+        The rows; of a part of a task, its first ones.
+    """
+    found = []
+    for step in steps:
+        parts = [train[t] if n == ALL else train[t][:n] for t, n in step.items()]
+        found.append(parts[0] if len(parts) == 1 else np.concatenate(parts))
+    return found
+
+
 def forgetting_of_steps(errors: Array, steps: Sequence[Mapping[int, int]]) -> float:
     """Return forgetting: the mean over earlier tasks of the error at the end minus that when they were just learned.
 

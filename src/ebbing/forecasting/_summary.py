@@ -3,62 +3,85 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import Literal
 
 import numpy as np
 
 from ebbing._tables import Table, abridged_rows, escape_control, format_number
+from ebbing._validate import Array
 from ebbing.forecasting.plan import join
+from ebbing.forecasting.recursion import KernelModel
 
-if TYPE_CHECKING:
-    from ebbing.forecasting._forecast import Forecast
+Kind = Literal["error", "accuracy"]
 
 
-def forecast_answer(forecast: Forecast) -> str:
-    """Return in one sentence what will be forgotten if tasks are learned as given; empty for a single task."""
-    if forecast.T < 2:
+def describe_losses(names: Sequence[str], matrix: Array, kind: Kind) -> str:
+    """Return in one sentence what will be forgotten; empty for a single task.
+
+    Args:
+        names: Names of the tasks, in the order of learning (T,).
+        matrix: Predicted errors or accuracies (T+1, T).
+        kind: Which of them.
+
+    Returns:
+        The sentence.
+
+    Example:
+        >>> describe_losses(["cats", "dogs"], np.array([[0.5, 0.5], [0.9, 0.4], [0.6, 0.8]]), "accuracy")
+        'Learned as cats > dogs, accuracy on cats is predicted to go from 90% when just learned to 60% at the end.'
+    """
+    if len(names) < 2:
         return ""
-    matrix = forecast.matrix()
     learned, final = np.diagonal(matrix[1:])[:-1], matrix[-1, :-1]
-    sign = -1 if forecast.kind == "accuracy" else 1
-    worst = int((sign * (final - learned)).argmax())
-    name = escape_control(forecast.names[worst])
-    if forecast.kind == "error":
-        lost = format_number(forecast.forgetting(), ".2g")
-        return f"Learned as {join(forecast.names)}, {lost} is predicted to be forgotten on average; most of {name}."
+    lost = learned - final if kind == "accuracy" else final - learned
+    worst = int(lost.argmax())
+    begin, name = f"Learned as {join(names)},", escape_control(names[worst])
+    if kind == "error":
+        return f"{begin} {format_number(lost.mean(), '.2g')} is predicted to be forgotten on average; most of {name}."
+    if len(names) == 2:
+        change = f"{learned[0]:.0%} when just learned to {final[0]:.0%} at the end"
+        return f"{begin} accuracy on {name} is predicted to go from {change}."
     return (
-        f"Learned as {join(forecast.names)}, accuracy on earlier tasks is predicted to go from {learned.mean():.0%} "
-        f"when just learned to {final.mean():.0%} at the end, on average; on {name} from {learned[worst]:.0%} to "
-        f"{final[worst]:.0%}."
+        f"{begin} accuracy on earlier tasks is predicted to go from {learned.mean():.0%} when just learned to "
+        f"{final.mean():.0%} at the end, on average; on {name} from {learned[worst]:.0%} to {final[worst]:.0%}."
     )
 
 
-def forecast_tables(forecast: Forecast) -> Sequence[Table]:
-    """Return a table with a row for each task, and the forgetting and generalization error of the order as given."""
-    T, model, matrix = forecast.T, forecast.model, forecast.matrix()
+def tabulate_losses(
+    names: Sequence[str], matrix: Array, kind: Kind, *, model: KernelModel, source: str, notes: Sequence[str]
+) -> Table:
+    """Return a table of what will be forgotten of each task.
+
+    Args:
+        names: Names of the tasks, in the order of learning (T,).
+        matrix: Predicted errors or accuracies (T+1, T).
+        kind: Which of them.
+        model: The model that learns.
+        source: Where the kernel comes from, in a few words.
+        notes: What the reader should know.
+
+    Returns:
+        The table, with a row for each task.
+    """
+    T, learned = len(names), np.diagonal(matrix[1:])
     train, test = (np.mean([len(rows) for rows in split]) for split in (model.train, model.test))
     heading = (
-        f"Forecast of {T} task{'s' * (T > 1)} ({model.targets.kind}): {forecast.source}; "
+        f"Forecast of {T} task{'s' * (T > 1)} ({model.targets.kind}): {source}; "
         f"{train:.4g} training and {test:.4g} test examples a task."
     )
-    learned = np.diagonal(matrix[1:])
-    if forecast.kind == "accuracy":
-        lost, spec, lost_spec = 100 * (learned - matrix[-1]), ".0%", ".0f"
-        unit = "Accuracy: share of right answers on test examples. Lost: in percentage points."
+    if kind == "accuracy":
+        lost, unit = 100 * (learned - matrix[-1]), "Accuracy: share of right answers on test examples. Lost: in points."
     else:
-        lost, spec, lost_spec = matrix[-1] - learned, ".4g", ".4g"
-        unit = "Errors: mean squared error. Lost: error at the end minus error just learned."
+        lost, unit = (
+            matrix[-1] - learned,
+            "Errors: mean squared error. Lost: what they rise by since just learned.",
+        )
 
     def row(i: int) -> list[str]:
-        values = (matrix[0, i], learned[i], matrix[-1, i])
-        shown = [f"{value:.0%}" if spec == ".0%" else format_number(float(value), spec) for value in values]
-        return [forecast.names[i], *shown, format_number(float(lost[i]), lost_spec)]
+        values = [float(value) for value in (matrix[0, i], learned[i], matrix[-1, i])]
+        if kind == "accuracy":
+            return [names[i], *(f"{value:.0%}" for value in values), format_number(float(lost[i]), ".0f")]
+        return [names[i], *(format_number(value, ".4g") for value in (*values, float(lost[i])))]
 
-    columns = ["task", f"initial {forecast.kind}", "just learned", "at the end", "lost"]
-    notes = [f"Order: {join(forecast.names)}. {unit}", *forecast.notes]
-    table = Table(heading, columns, abridged_rows(T, row), notes)
-    if T < 2:
-        return (table,)
-    F, G = (format_number(value, ".4g") for value in (forecast.forgetting(), forecast.generalization()))
-    measure = "share of wrong answers" if model.targets.kind == "classes" else "mean squared error"
-    return (table, Table(f"Forgetting (rise in {measure} since just learned): {F}. Generalization error: {G}."))
+    columns = ["task", f"initial {kind}", "just learned", "at the end", "lost"]
+    return Table(heading, columns, abridged_rows(T, row), [f"Order: {join(names)}. {unit}", *notes])

@@ -10,7 +10,10 @@ import numpy as np
 
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
+from ebbing.forecasting._search import Progress
+from ebbing.forecasting._steps import forgetting_of_steps, step_columns, step_rows
 from ebbing.forecasting.plan import join
+from ebbing.forecasting.recursion import KernelModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -123,3 +126,47 @@ class ReplayForecast(Tabular):
 
     def __repr__(self) -> str:
         return f"ReplayForecast(share={self.share:g}, forgetting={self.forgetting.round(4).tolist()})"
+
+
+def predict_replay(
+    model: KernelModel, names: Sequence[str], tasks: Sequence[int], ratios: Array, progress: Progress | None = None
+) -> ReplayForecast:
+    """Predict what each share of old data is worth.
+
+    Args:
+        model: The model that learns.
+        names: Names of all tasks.
+        tasks: The tasks that are learned, each once, in the order of learning.
+        ratios: The shares of each old task's examples, from 0 to 1.
+        progress: A function that is called with the share of the work that is done.
+
+    Returns:
+        The curve.
+    """
+    sizes = np.array([len(model.train[t]) for t in tasks])
+    told_by_accuracy = model.targets.kind != "regression"
+    forgetting, generalization, accuracy = [], [], []
+    for k, ratio in enumerate(ratios):
+        if progress is not None:
+            progress(k / len(ratios))
+        kept = np.ceil(ratio * sizes).astype(int)
+        mixtures = [
+            {tasks[s]: int(sizes[s])} | {tasks[i]: int(kept[i]) for i in range(s) if kept[i]} for s in range(len(tasks))
+        ]
+        rows, columns = step_rows(mixtures, model.train), step_columns(mixtures)
+        if told_by_accuracy:
+            errors, right = (matrix[:, columns] for matrix in model.errors_and_accuracies(rows))
+            accuracy.append(float(right[-1].mean()))
+        else:
+            errors = model.errors(rows)[:, columns]
+        forgetting.append(forgetting_of_steps(errors, mixtures))
+        generalization.append(float(errors[-1].mean()))
+    return ReplayForecast(
+        tuple(names[t] for t in tasks),
+        ratios,
+        np.array([np.ceil(ratio * sizes).mean() for ratio in ratios]),
+        np.array(forgetting),
+        np.array(generalization),
+        np.array(accuracy) if told_by_accuracy else None,
+        float(sizes.mean()),
+    )
