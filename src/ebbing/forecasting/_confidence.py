@@ -23,6 +23,9 @@ _MOST_ORDERS = {"squared": 240, "cross-entropy": 60}
 _LEAST_SPLITS = 2
 """Splits that are made however long they take: fewer tell nothing about the spread."""
 
+_LEAST_ORDERS = 10
+"""Orders that are compared however long they take."""
+
 
 @dataclass(frozen=True, eq=False)
 class Confidence:
@@ -92,7 +95,8 @@ def compare_on_halves(
         orders: All orders, or random ones (orders, T); if there are many, some are chosen.
         advised: The order that is advised (T,).
         splits: The number of splits into halves.
-        seconds: Time after which no further split is begun; None for no limit. Two are always made.
+        seconds: Time after which no further split is begun; None for no limit. Two are always made, of fewer orders if
+            there is no time for all.
         seed: The seed of splits and of the choice of orders.
 
     Returns:
@@ -110,7 +114,10 @@ def compare_on_halves(
             break
         for train, test in zip(_halves(model.train, random), _halves(model.test, random), strict=True):
             values.append(weights.values(*evaluate_orders(model.part(train, test), compared)))
-    return Confidence(compared, np.array(values))
+            if seconds is not None and len(values) == 1:
+                needed = 2 * _LEAST_SPLITS * (time.monotonic() - began)
+                compared = compared[: max(_LEAST_ORDERS, int(len(compared) * min(1.0, seconds / needed)))]
+    return Confidence(compared, np.array([one[: len(compared)] for one in values]))
 
 
 def _halves(rows: tuple[np.ndarray, ...], random: np.random.Generator) -> tuple[list[np.ndarray], list[np.ndarray]]:

@@ -25,7 +25,13 @@ ALL_LOGISTIC_UP_TO = 6
 """The same under the cross-entropy, where a step takes twenty times as long."""
 
 SAMPLED = 200
-"""Random orders that stand for all orders of more tasks."""
+"""Random orders that stand for all orders of more tasks, if there is time for them."""
+
+_LEAST_SAMPLED = 25
+"""Random orders that are computed however long they take, and that are computed at once."""
+
+_SHARES = {"random orders": 0.25, "beam": 0.35}
+"""Parts of the time of a search; exchanges have the rest."""
 
 _BEAM = 16
 _NEIGHBORS = 64
@@ -94,7 +100,7 @@ def search(
     Args:
         model: The model.
         weights: The value of an order.
-        seconds: Time for the exchange of tasks, where not all orders are computed.
+        seconds: Time for the search, where not all orders are computed.
         seed: The seed of random orders and exchanges.
         progress: A function that is called with the share of the work that is done.
 
@@ -110,20 +116,35 @@ def search(
         best = int(np.argmax(values <= values.min() + tolerance))
         worst = int(np.argmax(values >= values.max() - tolerance))
         return Found(orders, values, orders[best], orders[worst], values[best], values[worst], True)
-    random = np.random.default_rng(seed)
+    random, began = np.random.default_rng(seed), time.monotonic()
     orders = np.array([random.permutation(T) for _ in range(SAMPLED)])
-    values = _values(model, weights, orders, lambda share: report(0.2 * share))
+    values = _sample(model, weights, orders, _SHARES["random orders"] * seconds, lambda share: report(0.2 * share))
+    orders = orders[: len(values)]
+    step = (time.monotonic() - began) / orders.size  # of one model that learns one task
+    width = int(np.clip(_SHARES["beam"] * seconds / (T**2 * step), 1, _BEAM))
     ends = []
     for k, sign in enumerate((1.0, -1.0)):
-        candidates = np.vstack([_beam(model, weights, sign), orders[[np.argmin(sign * values)]]])
+        candidates = np.vstack([_beam(model, weights, sign, width), orders[[np.argmin(sign * values)]]])
         found = _values(model, weights, candidates)
         report(0.3 + 0.4 * k)
         start = candidates[np.argmin(sign * found)]
-        end, least = _exchange(partial(_signed, model, weights, sign), start, seconds / 2, random)
+        left = began + seconds - time.monotonic()
+        end, least = _exchange(partial(_signed, model, weights, sign), start, left / (2 - k), random)
         ends.append((end, sign * least))
         report(0.6 + 0.4 * k)
     (best, value), (worst, worst_value) = ends
     return Found(orders, values, best, worst, value, worst_value, False)
+
+
+def _sample(model: KernelModel, weights: Weights, orders: np.ndarray, seconds: float, progress: Progress) -> Array:
+    """Return the values of as many orders as there is time for."""
+    end, values = time.monotonic() + seconds, []
+    for part in np.array_split(orders, len(orders) // _LEAST_SAMPLED):
+        if values and time.monotonic() > end:
+            break
+        values.append(_values(model, weights, part))
+        progress(sum(map(len, values)) / len(orders))
+    return np.concatenate(values)
 
 
 def _values(model: KernelModel, weights: Weights, orders: np.ndarray, progress: Progress | None = None) -> Array:
@@ -139,8 +160,8 @@ def _signed(model: KernelModel, weights: Weights, sign: float, orders: np.ndarra
     return sign * _values(model, weights, orders)
 
 
-def _beam(model: KernelModel, weights: Weights, sign: float) -> np.ndarray:
-    """Build orders task by task, and keep those prefixes whose value so far is best.
+def _beam(model: KernelModel, weights: Weights, sign: float, width: int) -> np.ndarray:
+    """Build orders task by task, and keep as many prefixes as `width` whose values so far are best.
 
     The value of a prefix counts what its tasks have lost since they were learned, and the errors on all tasks.
     """
@@ -161,7 +182,7 @@ def _beam(model: KernelModel, weights: Weights, sign: float) -> np.ndarray:
             value = weights.forgetting * before.sum(axis=1) / (T - 1) + weights.generalization * final.mean(axis=1)
             children[t] = (child, {p: m for m, p in enumerate(parents)}, own)
             candidates += [(sign * v, int(p), t) for v, p in zip(value, parents, strict=True)]
-        kept = sorted(candidates)[:_BEAM]
+        kept = sorted(candidates)[:width]
         picks = [(children[t][0], children[t][1][p], p, t) for _, p, t in kept]
         predictions = np.stack([child.predictions[:, m] for child, m, _, _ in picks], axis=1)
         directions = np.stack([child.directions[:, m] for child, m, _, _ in picks], axis=1)

@@ -100,7 +100,7 @@ def test_search_beyond_all_orders_finds_good_ones(monkeypatch):
 
 def test_many_tasks():
     found = forecast("linear", similar_pairs(14, n=40), train_size=10, test_size=10, loss="squared")
-    plan = found.best_order(seconds=1)
+    plan = found.best_order(seconds=10)
     assert sorted(plan.order) == list(range(14))
     assert plan.value < plan.values.min()
     assert plan.worst > plan.values.max()
@@ -135,6 +135,15 @@ def test_frame_and_figure_of_a_plan():
     assert frame.role[0] == "advised"
     assert frame.role[23] == "worst"
     assert plan.plot().get_ylabel() == "predicted forgetting"
+
+
+def test_without_time_a_search_computes_the_least():
+    found = forecast("linear", similar_pairs(T=10, n=40, d=20))
+    plan = found.best_order(seconds=1e-3)
+    assert len(plan.orders) == 25
+    assert sorted(plan.order) == list(range(10))
+    assert plan.value <= plan.values.min()
+    assert plan.confidence.values.shape == (4, 10)  # two splits, ten orders
 
 
 # ---------------------------------------------------------------- replay
