@@ -10,7 +10,7 @@ import numpy as np
 
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
-from ebbing.forecasting.plan import join
+from ebbing.order._tables import join_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -106,9 +106,9 @@ class ReplayForecast(Tabular):
         if self.share == 0:
             heading = "Replay does not help here: it hardly reduces the error at the end that is predicted."
         note = (
-            f"Order: {join(self.names)}. Examples are those of each old task, of {self.train_size:.4g} that train it; "
-            f"the same stored ones in every step. The advised share is the smallest that saves {ENOUGH:.0%} of the "
-            "generalization error that the best share saves."
+            f"Order: {join_names(self.names)}. Examples are those of each old task, of {self.train_size:.4g} that "
+            f"train it; the same stored ones in every step. The advised share is the smallest that saves {ENOUGH:.0%} "
+            "of the generalization error that the best share saves."
         )
         return (Table(heading, ["old data", "examples", "forgetting", "generalization error"], rows, [note]),)
 
