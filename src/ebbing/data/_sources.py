@@ -1,4 +1,4 @@
-"""Files of datasets, how they are validated, and web mirrors that have them.
+"""Files of datasets, how they are validated, and the folders and web mirrors that have them.
 
 A source that cannot provide a file raises a `FetchError`.
 """
@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from http.client import HTTPException
+from pathlib import Path
 from typing import Any, Protocol
 
 MIRROR_TIMEOUT = 4.0
@@ -209,3 +210,25 @@ def _error_reason(error: Exception) -> str:
     reason = getattr(error, "reason", None)  # of a URLError: another error, or (HTTP) a text without its number
     cause = reason if isinstance(reason, OSError) else error
     return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+
+
+class LocalArchives:
+    """Archives that a user put into the cache, or a distribution's package into a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.location = str(folder)
+
+    def fetch(self, files: Sequence[FileSpec], progress: Progress) -> FetchedFiles:
+        for file in files:
+            archive = read_file(Path(self.location) / file.archive_name)
+            if archive is not None:
+                progress(file.archive_name)
+                yield file, extract_named(file, archive)
+
+
+def read_file(path: Path) -> bytes | None:
+    """Return the content of a file, or None if there is none."""
+    try:
+        return path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None

@@ -9,8 +9,8 @@ import numpy as np
 
 from ebbing._tables import Table, abridged_rows, escape_control, format_number
 from ebbing._validate import Array
-from ebbing.forecasting.plan import join
 from ebbing.forecasting.recursion import KernelModel
+from ebbing.order._tables import join_names
 
 Kind = Literal["error", "accuracy"]
 
@@ -35,7 +35,7 @@ def describe_losses(names: Sequence[str], matrix: Array, kind: Kind) -> str:
     learned, final = np.diagonal(matrix[1:])[:-1], matrix[-1, :-1]
     lost = learned - final if kind == "accuracy" else final - learned
     worst = int(lost.argmax())
-    begin, name = f"Learned as {join(names)},", escape_control(names[worst])
+    begin, name = f"Learned as {join_names(names)},", escape_control(names[worst])
     if kind == "error":
         return f"{begin} {format_number(lost.mean(), '.2g')} is predicted to be forgotten on average; most of {name}."
     if len(names) == 2:
@@ -84,4 +84,4 @@ def tabulate_losses(
         return [names[i], *(format_number(value, ".4g") for value in (*values, float(lost[i])))]
 
     columns = ["task", f"initial {kind}", "just learned", "at the end", "lost"]
-    return Table(heading, columns, abridged_rows(T, row), [f"Order: {join(names)}. {unit}", *notes])
+    return Table(heading, columns, abridged_rows(T, row), [f"Order: {join_names(names)}. {unit}", *notes])

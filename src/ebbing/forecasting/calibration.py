@@ -21,7 +21,7 @@ from ebbing.forecasting._evaluation import evaluate_orders
 from ebbing.forecasting._forecast import Forecast
 from ebbing.forecasting._pairs import Pairs, complete
 from ebbing.forecasting._search import ALL_ORDERS_UP_TO, Objective, Weights
-from ebbing.forecasting.plan import join
+from ebbing.order._tables import join_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -147,10 +147,10 @@ class CalibratedForecast(Tabular):
         else:
             notes.append("Give measure() two seeds or more to learn how much training runs differ by chance.")
         what = self.objective if isinstance(self.objective, str) else "value"
-        return (Table(f"Learn in this order: {join(self.order)}", ["predicted", str(what)], rows, notes),)
+        return (Table(f"Learn in this order: {join_names(self.order)}", ["predicted", str(what)], rows, notes),)
 
     def __repr__(self) -> str:
-        return f"CalibratedForecast({join(self.order)})"
+        return f"CalibratedForecast({join_names(self.order)})"
 
 
 def calibrate(forecast: Forecast, measured: Any, objective: Objective = "forgetting") -> CalibratedForecast:

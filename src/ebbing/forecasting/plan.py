@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ebbing._tables import Table, Tabular, escape_control, format_number, to_frame
+from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.forecasting._confidence import Confidence
 from ebbing.forecasting._search import Objective
+from ebbing.order._tables import describe_objective
+from ebbing.order._tables import join_names as join
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -139,14 +141,14 @@ class ForecastPlan(Tabular):
     def _answer(self) -> str:
         if not self.matters:
             return f"{self._why_not.partition(':')[0]}."
-        quantity, value, given = describe_objective(self.objective), self.value, self.given
+        quantity, value, given = describe_objective(self.objective, ""), self.value, self.given
         return (
             f"Learn {join(self.names)}: the predicted {quantity} is {format_number(value, '.2g')}, instead of "
             f"{format_number(given, '.2g')} in the order as given. Trust the rank of orders, not these levels."
         )
 
     def _tables(self) -> Sequence[Table]:
-        quantity = describe_objective(self.objective)
+        quantity = describe_objective(self.objective, "")
         if self.matters:
             heading = f"Learn in this order for the least {quantity}:\n  {join(self.names)}"
         else:
@@ -203,37 +205,3 @@ class ForecastPlan(Tabular):
     def __repr__(self) -> str:
         value = format_number(self.value, ".4g")
         return f"ForecastPlan({join(self.names)}, value={value}, matters={self.matters})"
-
-
-def describe_objective(objective: Objective) -> str:
-    """Return the name of the quantity that is minimized.
-
-    Args:
-        objective: The objective as users give it.
-
-    Returns:
-        A few words.
-
-    Example:
-        >>> describe_objective("generalization")
-        'generalization error'
-    """
-    if isinstance(objective, str):
-        return {"forgetting": "forgetting", "generalization": "generalization error"}[objective]
-    return "mix of forgetting and generalization error"
-
-
-def join(names: Sequence[str]) -> str:
-    """Return names of tasks in the order of learning.
-
-    Args:
-        names: The names.
-
-    Returns:
-        One line.
-
-    Example:
-        >>> join(("cats", "dogs"))
-        'cats > dogs'
-    """
-    return " > ".join(map(escape_control, names))

@@ -12,8 +12,8 @@ from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.forecasting._search import Progress
 from ebbing.forecasting._steps import forgetting_of_steps, step_columns, step_rows
-from ebbing.forecasting.plan import join
 from ebbing.forecasting.recursion import KernelModel
+from ebbing.order._tables import join_names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,9 +118,9 @@ class ReplayForecast(Tabular):
             columns.append("accuracy at the end")
             rows = [[*row, f"{value:.0%}"] for row, value in zip(rows, self.accuracy, strict=True)]
         note = (
-            f"Order: {join(self.names)}. Examples are those of each old task, of {self.train_size:.4g} that train it; "
-            f"the same stored ones in every step. The advised share is the smallest that saves {ENOUGH:.0%} of the "
-            "generalization error that the best share saves."
+            f"Order: {join_names(self.names)}. Examples are those of each old task, of {self.train_size:.4g} that "
+            f"train it; the same stored ones in every step. The advised share is the smallest that saves {ENOUGH:.0%} "
+            "of the generalization error that the best share saves."
         )
         return (Table(self._answer(), columns, rows, [note]),)
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 
 from ebbing._tables import Table, escape_control
-from ebbing.order.objective import Objective
+from ebbing.order.objective import Objective, objective_weights
 from ebbing.problem import Problem
 from ebbing.theory._description import describe, describe_model
 
@@ -37,18 +37,15 @@ def short_order(names: Sequence[str]) -> str:
     return join_names(names if len(names) <= _SHOWN else [*names[: _SHOWN - 1], "...", names[-1]])
 
 
-def describe_objective(objective: Objective) -> str:
-    """Return the name of the quantity that is minimized.
+def describe_objective(objective: Objective, kind: str = "expected ") -> str:
+    """Return the name of the quantity that is minimized, after the kind of number that it is.
 
-    >>> describe_objective("forgetting"), describe_objective({"forgetting": 0.7, "generalization": 0.3})
-    ('expected forgetting', 'mix of expected forgetting (weight 0.7) and generalization error (weight 0.3)')
+    >>> describe_objective("forgetting"), describe_objective("generalization", "predicted ")
+    ('expected forgetting', 'predicted generalization error')
+    >>> describe_objective({"forgetting": 0.7, "generalization": 0.3})
+    'mix of expected forgetting (weight 0.7) and generalization error (weight 0.3)'
     """
-    words = {"forgetting": "expected forgetting", "generalization": "expected generalization error"}
-    if isinstance(objective, str):
-        return words[objective]
-    assert isinstance(objective, Mapping)  # a single weight has been turned into both
-    weights = {name: weight for name, weight in objective.items() if weight}
-    if len(weights) == 1:
-        return words[next(iter(weights))]
-    f, g = weights["forgetting"], weights["generalization"]
-    return f"mix of expected forgetting (weight {f:g}) and generalization error (weight {g:g})"
+    f, g = objective_weights(objective)
+    if f == 0 or g == 0:
+        return f"{kind}generalization error" if f == 0 else f"{kind}forgetting"
+    return f"mix of {kind}forgetting (weight {f:g}) and generalization error (weight {g:g})"

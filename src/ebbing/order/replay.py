@@ -29,7 +29,7 @@ from ebbing.order._replay_search import least_generalization, local_search, lot_
 from ebbing.order._tables import describe_objective
 from ebbing.order.objective import Criterion, Objective
 from ebbing.problem import Problem
-from ebbing.theory._description import describe
+from ebbing.theory._description import describe, describe_step_model
 from ebbing.theory._step_checks import check_rates_converge
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class ReplayPlan(Tabular):
         if not np.isnan(self.joint):
             rows.append(["all tasks in one step", format_number(self.joint), str(self.budget)])
         if self.proved:
-            certificate = f"Proved: no replay of at most {self.budget} samples has a lower {quantity}."
+            certificate = f"Proved: no replay of at most {self.budget} samples has a lower {quantity} in this model."
         elif np.isfinite(self.lower_bound):
             bound = format_number(self.lower_bound)
             certificate = f"Not proved: no replay of at most {self.budget} samples is below {bound}."
@@ -162,7 +162,8 @@ class ReplayPlan(Tabular):
         )
         return (
             Table(
-                f"{describe(self.problem)}\nReplay of at most {self.budget} samples for the least {quantity}.",
+                f"{describe(self.problem)}\n{describe_step_model(self.learner)}; fresh samples are replayed.\n"
+                f"Replay of at most {self.budget} samples for the least {quantity}.",
                 ["", quantity, "samples replayed"],
                 rows,
                 [*notes, *unused],

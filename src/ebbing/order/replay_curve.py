@@ -15,7 +15,7 @@ from ebbing.learners import LinearLearner, MinimumNorm, check_learner
 from ebbing.order._curriculum_values import Counts, curriculum_values
 from ebbing.order.replay import check_replay_tasks
 from ebbing.problem import Problem, check_problem
-from ebbing.theory._description import describe
+from ebbing.theory._description import describe, describe_step_model
 from ebbing.theory._step_checks import check_rates_converge
 
 if TYPE_CHECKING:
@@ -105,7 +105,8 @@ class ReplayCurve(Tabular):
         ]
         gains = [f"* {_gain(name, getattr(self, name), best[name])}" for name in best]
         headers = ["samples of each old task", "replay ratio", "expected forgetting", "expected generalization error"]
-        return (Table(describe(self.problem), headers, rows, gains),)
+        title = f"{describe(self.problem)}\n{describe_step_model(self.learner)}; fresh samples are replayed."
+        return (Table(title, headers, rows, gains),)
 
     def __repr__(self) -> str:
         best = ", ".join(f"best for {name}: {self.best_memory(name)}" for name in ("forgetting", "generalization"))

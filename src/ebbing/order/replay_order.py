@@ -21,7 +21,7 @@ from ebbing.order.objective import Criterion, Objective
 from ebbing.order.replay import check_replay_tasks
 from ebbing.problem import Problem
 from ebbing.theory import InfiniteExpectationError
-from ebbing.theory._description import describe
+from ebbing.theory._description import describe, describe_step_model
 from ebbing.theory._step_checks import check_rates_converge, check_single_tasks
 
 ALL_ORDERS = 8
@@ -43,6 +43,8 @@ class ReplayOrder(Tabular):
         values: The objective of every order, in the order of `itertools.permutations`; empty for more than 8 tasks.
         objective: What is minimized.
         interrupted: Whether Ctrl-C ended the search.
+        memory: Fresh samples of each old task at every step.
+        learner: How each step learns.
     """
 
     problem: Problem
@@ -55,6 +57,8 @@ class ReplayOrder(Tabular):
     values: Array
     objective: Objective
     interrupted: bool = False
+    memory: int = 0
+    learner: LinearLearner = MinimumNorm()  # noqa: RUF009  (frozen)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -84,12 +88,16 @@ class ReplayOrder(Tabular):
         if len(self.values):
             rows.append(["mean of all orders", format_number(float(self.values.mean()))])
             rows.append(["the worst order", format_number(self.worst)])
-        title = f"{describe(self.problem)}\nLearn in this order for the least {quantity}:\n  {join_names(self.names)}"
+        replayed = f"; {self.memory} fresh samples of each old task are replayed at every step" if self.memory else ""
+        title = (
+            f"{describe(self.problem)}\n{describe_step_model(self.learner)}{replayed}.\n"
+            f"Learn in this order for the least {quantity}:\n  {join_names(self.names)}"
+        )
         return (Table(title, ["", quantity], rows, [self._certificate(quantity)]),)
 
     def _certificate(self, quantity: str) -> str:
         if self.proved:
-            return f"Proved: no order has a lower {quantity} ({self.method})."
+            return f"Proved: no order has a lower {quantity} in this model ({self.method})."
         known = (
             f"no order is below {format_number(self.lower_bound)}"
             if self.lower_bound > -np.inf
@@ -171,4 +179,6 @@ def best_order_with_replay(
     bound = min(bound, value)
     proved = bool(value - bound <= 1e-12 * abs(value))
     found = tuple(int(i) for i in order)
-    return ReplayOrder(problem, found, value, bound, proved, method, given, values, criterion.objective, interrupted)
+    return ReplayOrder(
+        problem, found, value, bound, proved, method, given, values, criterion.objective, interrupted, memory, learner
+    )

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ebbing.learn import Threshold
-from ebbing.paper.method_comparison import MethodVariant, Protocol, Study
+from ebbing.paper.method_study import MethodVariant, Protocol, Study
 from ebbing.paper.table1 import CIFAR100_SHORT, FREE, MORE_PROTECTED, PMNIST, QUICK, SHARED_START
 
 

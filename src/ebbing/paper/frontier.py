@@ -21,7 +21,8 @@ from ebbing.learn.presets import MethodName
 from ebbing.paper import table1
 from ebbing.paper._decisions import Decision, decide
 from ebbing.paper._statistics import PairedDifferences
-from ebbing.paper.method_comparison import MethodVariant, Protocol, Result, Study
+from ebbing.paper.method_comparison import Result
+from ebbing.paper.method_study import MethodVariant, Protocol, Study
 
 PROJECTION: dict[str, MethodName] = {"GPM": "gpm", "TRGP": "trgp", "TRGP+": "trgp+", "TRGP free": "trgp-free"}
 """The families of methods that protect by gradient projection, with their names as presets."""

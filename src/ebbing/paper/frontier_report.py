@@ -10,7 +10,8 @@ import numpy as np
 from ebbing.paper import method_report
 from ebbing.paper._output import Verdict
 from ebbing.paper.frontier import COPIES, PLAIN, PROJECTION, Duel, Point, duels, family, pareto, points
-from ebbing.paper.method_comparison import Protocol, Result, format_mean
+from ebbing.paper.method_comparison import Result, format_mean
+from ebbing.paper.method_study import Protocol
 
 
 def markdown(result: Result) -> str:
@@ -33,7 +34,7 @@ def markdown(result: Result) -> str:
         found = points(result, protocol)
         scale = f"Smaller than published: {protocol.reduction}." if protocol.reduction else "The published protocol."
         missing = [name for name in protocol.names if name not in {point.name for point in found}]
-        lines = [f"## {protocol.name}\n", scale, ""]
+        lines = [f"## {protocol.title}\n", scale, ""]
         lines += [*(f"- {sentence}" for sentence in findings(found)), "", *_table(found), ""] if found else []
         lines += [f"Not run: {'; '.join(missing)}.\n"] if missing else []
         parts.append("\n".join(lines))

@@ -11,7 +11,8 @@ from ebbing._files import write_atomic
 from ebbing.paper._decisions import decide, describe_power, format_seeds
 from ebbing.paper._output import Verdict, write_csv, write_json
 from ebbing.paper._statistics import PairedDifferences
-from ebbing.paper.method_comparison import Comparison, Protocol, Result, format_mean
+from ebbing.paper.method_comparison import Comparison, Result, format_mean
+from ebbing.paper.method_study import Protocol
 from ebbing.runs.streams import StreamRun
 
 
@@ -33,7 +34,7 @@ def markdown(result: Result) -> str:
     )
     parts = [f"# {result.study.title}\n\n{note}\n"]
     for protocol in result.study.protocols:
-        title = f"## {protocol.name}\n\n"
+        title = f"## {protocol.title}\n\n"
         title += (
             f"Smaller than published: {protocol.reduction}.\n" if protocol.reduction else "The published protocol.\n"
         )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ebbing.learn import Experiment
 from ebbing.paper import ablations, fig2, frontier, sensitivity, table1
 from ebbing.paper.forecasts.task_sets import task_sets
-from ebbing.paper.method_comparison import Study
+from ebbing.paper.method_study import Study
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import numpy as np
 from ebbing.paper import fig2, sensitivity
 from ebbing.paper.forecasts.report import Study as ForecastStudy
 from ebbing.paper.method_comparison import Result as ComparisonResult
-from ebbing.paper.method_comparison import Study
+from ebbing.paper.method_study import Study
 from ebbing.paper.records import Record, RecordError
 from ebbing.runs import StreamRun
 

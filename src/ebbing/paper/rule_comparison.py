@@ -12,7 +12,6 @@ import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from ebbing._validate import Array, check_count
 from ebbing.order._branch_and_bound import prove
 from ebbing.order.objective import Criterion
 from ebbing.order.simple_rules import RULES, mean_over_orders
-from ebbing.paper._output import Verdict, provenance, write_csv, write_json
+from ebbing.paper._output import Verdict, provenance
 from ebbing.problem import Problem
 from ebbing.simulation import MeanEstimate
 
@@ -182,7 +181,7 @@ class Result:
         rows = [
             ("every optimum is proved", "control", bool(proofs.all()), f"{proofs.sum()} of {proofs.size}"),
             ("a random order loses 1", "control",
-             abs(random.mean - 1) < _REQUIRED_Z * random.standard_error, _text(random)),
+             abs(random.mean - 1) < _REQUIRED_Z * random.standard_error, format_loss(random)),
             ("generalization error: periphery to core is optimal, with unequal norms too (equal n and noise)",
              "Section 4, remark (3)", bool(sorts.all()), f"optimal on {sorts.sum()} of {sorts.size}"),
             ("the best order for generalization error is not the best for forgetting", "Section 4.3, 2)",
@@ -213,7 +212,7 @@ class Result:
         means = f"{one} loses {_estimate(mine).mean:.3f}, {other} {_estimate(theirs).mean:.3f}"
         return (
             gain.mean > _REQUIRED_Z * gain.standard_error,
-            f"{means}, difference in pairs {_text(_estimate(theirs - mine))}",
+            f"{means}, difference in pairs {format_loss(_estimate(theirs - mine))}",
         )
 
     def _best(self, rule: str, **selection: Any) -> tuple[bool, str]:
@@ -228,7 +227,7 @@ class Result:
         """Test whether these rules lose more than 1 in every cell, and name the cell of least loss."""
         cells = [cell for cell in self.cells if cell.rule in rules and cell.instances > 1]
         least = min(cells, key=lambda cell: cell.mean)
-        text = f"at least {_text(least)} ({least.rule}, {least.ensemble}, r = {least.r})"
+        text = f"at least {format_loss(least)} ({least.rule}, {least.ensemble}, r = {least.r})"
         return all(cell.mean - _REQUIRED_Z * cell.standard_error > 1 for cell in cells), text
 
 
@@ -280,54 +279,13 @@ def _estimate(sample: Array) -> MeanEstimate:
     return MeanEstimate.of(matters) if len(matters) else MeanEstimate(*3 * [float("nan")])
 
 
-def _text(loss: MeanEstimate | Cell) -> str:
+def format_loss(loss: MeanEstimate | Cell) -> str:
+    """Return a mean loss and its standard error as text.
+
+    Args:
+        loss: The mean and its standard error.
+
+    Returns:
+        Both, with three decimals.
+    """
     return f"{loss.mean:.3f} \u00b1 {loss.standard_error:.3f}"
-
-
-def save(result: Result, folder: Path) -> list[Path]:
-    """Write rules.png, rules.svg, the mean losses as rules.csv, and these with verdicts and provenance as rules.json.
-
-    Args:
-        result: What to write.
-        folder: The folder of the files.
-
-    Returns:
-        The paths of the four files.
-    """
-    from ebbing.plot.rule_comparison import save_rule_comparison
-
-    save_rule_comparison(result, folder)
-    cells = [vars(cell) for cell in result.cells if cell.instances > 1]
-    write_csv(folder / "rules.csv", list(cells[0]), [list(cell.values()) for cell in cells])
-    content = {
-        "provenance": result.provenance,
-        "unproved": int((~result.proved).sum()),
-        "verdicts": [vars(verdict) for verdict in result.verdicts()],
-        "cells": cells,
-    }
-    write_json(folder / "rules.json", content)
-    return [folder / f"rules.{suffix}" for suffix in ("png", "svg", "csv", "json")]
-
-
-def to_text(result: Result) -> str:
-    """Return a table of the loss of each rule and of the share of problems on which it is optimal.
-
-    Args:
-        result: The losses.
-
-    Returns:
-        One block of lines for each quantity and ensemble.
-
-    Example:
-        >>> print(to_text(run(Config(T=5, r=(0.5,), instances=3, ensembles=("on a line",)))).splitlines()[0])
-        forgetting, on a line           r = 0.5         optimal
-    """
-    text, header = "", "".join(f"r = {r:<12g}" for r in result.config.r)
-    for kind in itertools.product(QUANTITIES, result.config.ensembles):
-        text += f"{', '.join(kind):<32}{header}optimal\n"
-        for rule in result.rules:
-            row = result.row(*kind, rule)
-            losses = "".join(f"{_text(cell):<16}" for cell in row)
-            text += f"  {rule:<30}{losses}{np.mean([cell.optimal for cell in row]):.0%}\n"
-        text += "\n"
-    return text

@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ebbing.learn import PermutedMnist, SplitCifar100, Threshold
-from ebbing.paper.method_comparison import MethodVariant, Protocol, Study
+from ebbing.paper.method_study import MethodVariant, Protocol, Study
 
 
 def retention_ratio(examples: int, weights: int) -> float:

@@ -14,7 +14,7 @@ from ebbing.paper.records import Record, RecordError, read_records
 
 if TYPE_CHECKING:
     from ebbing.paper.method_comparison import Result as ComparisonResult
-    from ebbing.paper.method_comparison import Study
+    from ebbing.paper.method_study import Study
     from ebbing.runs import Resources
 
 Progress = Callable[[float], None]
@@ -95,10 +95,10 @@ def _tables(folder: Path, progress: Progress, options: Options) -> list[Verdict]
 
 
 def _rules(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
-    from ebbing.paper import rule_comparison
+    from ebbing.paper import rule_comparison, rule_report
 
     result = rule_comparison.run(progress=progress)
-    rule_comparison.save(result, folder)
+    rule_report.save(result, folder)
     return result.verdicts()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,6 +11,7 @@ import numpy as np
 
 from ebbing._tables import format_number
 from ebbing._validate import Array
+from ebbing.order._tables import describe_objective
 from ebbing.plot._axes import add_legend, plain_label, use_axes
 from ebbing.plot._style import BLUE, GRAY, GREEN, STYLE, VERMILION, picture_format, write_figure
 
@@ -61,8 +63,6 @@ def plot_forecast_orders(plan: ForecastPlan, *, ax: Axes | None = None) -> Axes:
     Returns:
         The axes.
     """
-    from ebbing.forecasting.plan import describe_objective
-
     ax = use_axes(ax)
     values = np.sort(np.concatenate([plan.values, [] if plan.complete else [plan.value, plan.worst]]))
     ax.plot(np.linspace(0, 100, len(values)), values, "-", color=GRAY, lw=1.6)
@@ -77,8 +77,8 @@ def plot_forecast_orders(plan: ForecastPlan, *, ax: Axes | None = None) -> Axes:
         lines.append(ax.axhline(value, color=color, ls=style, lw=1.2, label=f"{label}: {format_number(value, '.3g')}"))
         if label != "random, mean":
             ax.plot([share], [value], "o", color=color, ms=5)
-    quantity = describe_objective(plan.objective)
-    ax.set(xlabel="orders from best to worst (%)", ylabel=f"predicted {quantity}", xlim=(-2, 102))
+    quantity = textwrap.fill(describe_objective(plan.objective, "predicted "), 45)
+    ax.set(xlabel="orders from best to worst (%)", ylabel=quantity, xlim=(-2, 102))
     add_legend(
         ax, lines, [str(line.get_label()) for line in lines], loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2
     )

@@ -10,7 +10,8 @@ import numpy as np
 
 from ebbing.paper._statistics import standard_error
 from ebbing.paper.frontier import Point, family, pareto, points
-from ebbing.paper.method_comparison import Protocol, Result
+from ebbing.paper.method_comparison import Result
+from ebbing.paper.method_study import Protocol
 from ebbing.plot._axes import use_axes
 from ebbing.plot._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, STYLE, VERMILION, new_axes, save_figure
 

@@ -19,10 +19,10 @@ from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.forecasting import Examples, Forecast
 from ebbing.forecasting._confidence import rank_correlation
-from ebbing.forecasting.plan import join
 from ebbing.forecasting.targets import Targets
 from ebbing.learn import CustomTasks, Experiment, Sgd, prefix_tree
 from ebbing.learn.experiment import Method
+from ebbing.order._tables import join_names
 from ebbing.runs._pools import Resources
 from ebbing.runs.execution import Execution, Progress
 from ebbing.runs.store import Store
@@ -105,7 +105,7 @@ class Measurement(Tabular):
         F, G = self.forgetting.mean(axis=1), self.generalization.mean(axis=1)
         ranked = np.argsort(F, kind="stable")
         shown = ranked if len(ranked) <= 10 else [*ranked[:5], *ranked[-5:]]
-        rows = [[join(self.orders[k]), format_number(F[k], ".4g"), format_number(G[k], ".4g")] for k in shown]
+        rows = [[join_names(self.orders[k]), format_number(F[k], ".4g"), format_number(G[k], ".4g")] for k in shown]
         notes = [f"Mean of all orders: forgetting {format_number(F.mean(), '.4g')}."]
         if len(self.seeds) > 1:
             notes.append(f"Rank correlation of orders between seeds: {self.seed_agreement:.2f}.")

@@ -1,5 +1,6 @@
 """Expected errors of learning linear tasks one after another, exactly. NumPy only: no randomness, no files."""
 
+from ebbing.theory._expect import expect, expectation_if_finite
 from ebbing.theory._rates import InfiniteExpectationError, UnknownExpectationError
 from ebbing.theory._terms import CurriculumTerms, Terms
 from ebbing.theory.closed_form import (
@@ -10,7 +11,7 @@ from ebbing.theory.closed_form import (
     two_task_generalization,
     two_task_generalization_slope,
 )
-from ebbing.theory.expectation import Expectation, expect, expectation_if_finite
+from ebbing.theory.expectation import Expectation
 from ebbing.theory.grid import ExpectationGrid, expect_grid
 from ebbing.theory.overfitting import DescentFloor, OverfittingVerdict, benign_overfitting, descent_floor
 from ebbing.theory.transfer import (

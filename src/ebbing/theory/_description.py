@@ -51,6 +51,16 @@ def describe_model(n: npt.ArrayLike, p: npt.ArrayLike) -> str:
     return f"Model: linear, isotropic Gaussian features, {learned}."
 
 
+def describe_step_model(learner: LinearLearner) -> str:
+    """Return the model of a sequence of steps that may mix tasks, without the full stop.
+
+    >>> describe_step_model(MinimumNorm())
+    'Model: linear, isotropic Gaussian features, each step learned to the end (minimum norm)'
+    """
+    learned = "to the end (minimum norm)" if isinstance(learner, MinimumNorm) else f"by {learner}"
+    return f"Model: linear, isotropic Gaussian features, each step learned {learned}"
+
+
 def describe_curriculum(problem: Problem, curriculum: Curriculum, learner: LinearLearner) -> str:
     """Return the numbers of a curriculum and its model, in two lines.
 
@@ -66,12 +76,11 @@ def describe_curriculum(problem: Problem, curriculum: Curriculum, learner: Linea
     regime = "overparameterized" if over.all() else "underparameterized" if not over.any() else "both regimes"
     tasks, steps = (f"{k} {word}{'s' * (k > 1)}" for k, word in ((problem.T, "task"), (len(N), "step")))
     missing = f", unmodeled={_range(problem.unmodeled)}" if problem.unmodeled.any() else ""
-    learned = "to the end (minimum norm)" if isinstance(learner, MinimumNorm) else f"by {learner}"
     again = (samples[1:] > 0) & (np.cumsum(samples, axis=0)[:-1] > 0)
     replayed = f"; {'stored' if curriculum.stored else 'fresh'} samples are replayed" if again.any() else ""
     return (
         f"{tasks} in {steps} of {_range(N)} samples, p={problem.p}, sigma={_range(problem.sigma)}{missing}: {regime}\n"
-        f"Model: linear, isotropic Gaussian features, each step learned {learned}{replayed}."
+        f"{describe_step_model(learner)}{replayed}."
     )
 
 

@@ -67,7 +67,7 @@ def theorem_terms(problem: Problem) -> Terms:
         ValueError: If tasks differ in n or noise, or if there is noise and |p - n| < 2.
 
     Example:
-        >>> from ebbing.theory.expectation import expect
+        >>> from ebbing import expect
         >>> problem = Problem.orthogonal(T=8, n=50, p=100, sigma=0.3)
         >>> abs(theorem_terms(problem).F2 - expect(problem).terms.F2) < 1e-15
         True

@@ -1,4 +1,4 @@
-"""Expected errors, forgetting and generalization error of one problem, with exact standard deviations: `expect`.
+"""The result of `expect`: expected errors, forgetting and generalization error, with exact standard deviations.
 
 Definitions (Section 3): F_T = 1/(T-1) sum_{i<T} (L[T,i] - L[i,i]) and G_T = 1/T sum_i L[T,i]. Over a curriculum of S
 steps, F is the mean of L[S,i] - L[first step of i, i] over the tasks first learned before the last step, and G the mean
@@ -18,29 +18,21 @@ import numpy.typing as npt
 from ebbing._limits import COVARIANCES_WITH_DEVIATIONS, TASKS_WITH_DEVIATIONS
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._validate import Array
-from ebbing.curriculum import Curriculum, check_curriculum
-from ebbing.learners import Averaged, LinearLearner, MinimumNorm, Ridge, check_learner
+from ebbing.curriculum import Curriculum
+from ebbing.learners import Averaged, LinearLearner, MinimumNorm, Ridge
 from ebbing.metrics._sentence import forgotten_sentence
-from ebbing.problem import Problem, check_problem
+from ebbing.problem import Problem
 from ebbing.theory._description import describe, describe_curriculum, describe_model, learning_notes
-from ebbing.theory._rates import (
-    InfiniteExpectationError,
-    Rates,
-    UnknownExpectationError,
-    check_two_tasks,
-    finite_rates,
-)
-from ebbing.theory._recursion import ExpectedErrors
+from ebbing.theory._rates import Rates, check_two_tasks
 from ebbing.theory._step_covariance import deviations
-from ebbing.theory._steps import expected_errors
 from ebbing.theory._terms import SOURCES, Terms
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-_TO_THE_END = MinimumNorm()
-_SAME = (MinimumNorm(), Ridge(0), Averaged(1))  # as learning to the end
+INTERPOLATING = (MinimumNorm(), Ridge(0), Averaged(1))
+"""The learners that fit the samples exactly, of which one can take the place of another."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,7 +102,7 @@ class Expectation(Tabular):
         return self._deviations()
 
     def _deviations(self, progress: Callable[[float], None] | None = None) -> tuple[Array, float, float]:
-        learner = MinimumNorm() if self.learner in _SAME else self.learner
+        learner = MinimumNorm() if self.learner in INTERPOLATING else self.learner
         return deviations(self.problem, self._curriculum, learner, self.errors, progress=progress)
 
     def compute_std(self, progress: Callable[[float], None] | None = None) -> None:
@@ -123,6 +115,7 @@ class Expectation(Tabular):
             progress: Called with the finished fraction, 0 to 1.
 
         Example:
+            >>> from ebbing import Problem, expect
             >>> e = expect(Problem.orthogonal(T=3, n=50, p=100))
             >>> e.compute_std(progress=lambda fraction: print(f"{fraction:.0%}"))
             33%
@@ -267,85 +260,6 @@ class Expectation(Tabular):
         return (
             f"Expectation(T={self.problem.T}, {steps}{forgetting}generalization={format_number(self.generalization)})"
         )
-
-
-def expect(
-    problem: Problem, curriculum: Curriculum | None = None, *, learner: LinearLearner = _TO_THE_END
-) -> Expectation:
-    """Compute the expected error matrix, forgetting and generalization error of any problem.
-
-    Without a curriculum these are Theorems 1 and 2, and their mixtures where some tasks have n < p and others n >= p.
-    With one, tasks may share a step (replay, joint training) and come back in later ones.
-
-    Args:
-        problem: The tasks; without a curriculum, in the order of learning.
-        curriculum: The steps of learning; None: one task after another, each with its n samples.
-        learner: How each step learns its samples.
-
-    Returns:
-        The expected errors with their terms; exact standard deviations are computed on first use, where they are known.
-
-    Raises:
-        ValueError: If the expectation is infinite (noise or disagreeing tasks in a step, and |p - N| <= 1), if a
-            learning rate diverges, or if no exact formula is known for this curriculum and learner.
-
-    Example:
-        >>> e = expect(Problem.orthogonal(T=8, n=50, p=100, sigma=0.3))
-        >>> e
-        Expectation(T=8, forgetting=1.02141, generalization=1.93003)
-        >>> round(e.forgetting_std, 4), e.errors.shape
-        (0.1523, (9, 8))
-        >>> problem = Problem.categories("AABB", n=50, p=200, sigma=0.3)
-        >>> expect(problem, Curriculum.replay(problem, memory=10))
-        Expectation(T=4, steps=4, forgetting=0.399041, generalization=1.26055)
-    """
-    check_problem(problem)
-    learner = check_learner(learner)
-    if curriculum is not None:
-        check_curriculum(curriculum)
-    if learner in _SAME and (curriculum is None or curriculum.is_sequential(problem)):
-        return _expect_sequence(problem)
-    curriculum = curriculum or Curriculum.sequential(problem)
-    effective = MinimumNorm() if learner in _SAME else learner
-    errors, forgetting_matrix, terms = expected_errors(problem, curriculum, effective)
-    return Expectation(problem, errors, forgetting_matrix, terms, learner, curriculum)
-
-
-def _expect_sequence(problem: Problem) -> Expectation:
-    """Return the expectation of the paper: one task after another, each learned to the end."""
-    rates = finite_rates(problem)
-    T, start = problem.T, problem.start
-    errors, forgetting_matrix = np.empty((T + 1, T)), np.empty((T + 1, T))
-    mean = ExpectedErrors(problem.gaps, rates)
-    errors[0], forgetting_matrix[0] = mean.errors(start), mean.forgetting(start)
-    for t in range(1, T + 1):
-        mean.learn_next()
-        errors[t], forgetting_matrix[t] = mean.errors(start), mean.forgetting(start)
-    return Expectation(problem, errors, forgetting_matrix, Terms(*(float(part) for part in mean.parts(start))))
-
-
-def expectation_if_finite(
-    problem: Problem, curriculum: Curriculum | None = None, *, learner: LinearLearner = _TO_THE_END
-) -> Expectation | None:
-    """Return what `expect` returns, or None where the expectation is infinite or not known.
-
-    Args:
-        problem: The tasks; without a curriculum, in the order of learning.
-        curriculum: The steps of learning; None: one task after another, each with its n samples.
-        learner: How each step learns its samples.
-
-    Returns:
-        The expectation, or None if it is infinite (such as a task with noise and |p - n| <= 1) or no exact formula is
-        known.
-
-    Example:
-        >>> expectation_if_finite(Problem.orthogonal(T=2, n=50, p=51, sigma=0.3)) is None
-        True
-    """
-    try:
-        return expect(problem, curriculum, learner=learner)
-    except (InfiniteExpectationError, UnknownExpectationError):
-        return None
 
 
 def _deviation(std: float) -> str:

@@ -8,8 +8,8 @@ import numpy as np
 
 from ebbing._validate import Array, check_number
 from ebbing.problem import Problem
+from ebbing.theory._expect import expect
 from ebbing.theory._rates import Rates
-from ebbing.theory.expectation import expect
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import ebbing
-from ebbing.order import _compilation, _local_search
+from ebbing.order import _compilation, _local_search_kernels
 
 MIX = {"forgetting": 0.7, "generalization": 0.3}
 NOTE = "plain Python; pip install 'ebbing[fast]'"
@@ -45,9 +45,9 @@ def random_problem(T: int, uniform: bool) -> ebbing.Problem:
 
 def test_both_versions_are_tested(plain):
     assert _compilation.COMPILED
-    assert hasattr(_local_search._value, "py_func")
+    assert hasattr(_local_search_kernels.value, "py_func")
     assert not plain._compilation.COMPILED
-    assert not hasattr(plain._local_search._value, "py_func")
+    assert not hasattr(plain._local_search_kernels.value, "py_func")
 
 
 @pytest.mark.parametrize("uniform", [True, False])

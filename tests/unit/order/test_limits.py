@@ -146,9 +146,9 @@ def test_searches_run_in_other_threads():
 
 def test_no_kernel_is_compiled_during_a_search():
     """The first search of three tasks compiles for all others, so that time limits hold."""
-    from ebbing.order import _branch_and_bound, _local_search, _minorant, _unequal, _unequal_kernels
+    from ebbing.order import _local_search_kernels, _minorant, _prefix_kernels, _unequal, _unequal_kernels
 
-    modules = (_minorant, _branch_and_bound, _local_search, _unequal, _unequal_kernels)
+    modules = (_minorant, _prefix_kernels, _local_search_kernels, _unequal, _unequal_kernels)
     kernels = {f"{m.__name__}.{k}": v for m in modules for k, v in vars(m).items() if hasattr(v, "signatures")}
     for n in (50, range(30, 33)):
         best_order(gaussian(3, n=n, p=100))

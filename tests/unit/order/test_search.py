@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ebbing.order import _branch_and_bound, _local_search
+from ebbing.order import _branch_and_bound, _local_search, _local_search_kernels
 from ebbing.order._assignment import Assignment, Types, all_values, value_reference
 from ebbing.order._bounds import convex_bound, projected_eigenvectors
 from ebbing.order._branch_and_bound import prove, ties
@@ -248,14 +248,14 @@ def test_every_move_costs_what_recomputing_says():
         pi = np.random.default_rng(T).permutation(T)
         tasks = _local_search._embed(problem)
         fields = np.zeros_like(tasks.alpha), np.zeros_like(tasks.alpha)
-        _local_search._update(tuple(tasks), pi, fields, 0, T - 1)
+        _local_search_kernels.update(tuple(tasks), pi, fields, 0, T - 1)
         for p in range(T):
             changes = {}
             for q, carry in itertools.product(range(T), [False, True]):
                 moved = pi.copy()
-                _local_search._move(moved, p, q, carry)
+                _local_search_kernels.move(moved, p, q, carry)
                 changes[q, carry] = problem.value(moved) - problem.value(pi)
-            delta, q, carry = _local_search._best_move(tuple(tasks), pi, fields, p)
+            delta, q, carry = _local_search_kernels.best_move(tuple(tasks), pi, fields, p)
             assert delta == pytest.approx(min(changes.values()), abs=1e-9)
             assert delta == pytest.approx(changes[q, carry], abs=1e-9)
 
@@ -264,9 +264,9 @@ def test_fields_after_a_move_equal_fields_from_scratch():
     problem = euclidean(9, 0.6, 2)
     tasks = _local_search._embed(problem)
     pi, fields = np.arange(9), (np.zeros_like(tasks.alpha), np.zeros_like(tasks.alpha))
-    _local_search._update(tuple(tasks), pi, fields, 0, 8)
-    _local_search._move(pi, 6, 2, True)
-    _local_search._update(tuple(tasks), pi, fields, 2, 6)
+    _local_search_kernels.update(tuple(tasks), pi, fields, 0, 8)
+    _local_search_kernels.move(pi, 6, 2, True)
+    _local_search_kernels.update(tuple(tasks), pi, fields, 2, 6)
     by_place, k = tasks.signed[pi], problem.kernel
     for p, (left, right) in enumerate(zip(*fields, strict=True)):
         assert np.allclose(left, k[p - np.arange(p)] @ by_place[:p])

@@ -22,7 +22,8 @@ from ebbing.paper.frontier import (
     pareto,
     points,
 )
-from ebbing.paper.method_comparison import Result, Study
+from ebbing.paper.method_comparison import Result
+from ebbing.paper.method_study import Study
 from ebbing.plot.frontier import plot_frontier, save_frontier
 from ebbing.runs.streams import StreamRun
 

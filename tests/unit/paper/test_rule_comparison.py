@@ -11,7 +11,7 @@ from ebbing.order import best_order
 from ebbing.order._branch_and_bound import prove
 from ebbing.order.objective import Criterion
 from ebbing.order.simple_rules import RULES, greedy_order
-from ebbing.paper import rule_comparison
+from ebbing.paper import rule_comparison, rule_report
 from ebbing.plot.rule_comparison import plot_rule_comparison
 from ebbing.theory import expect
 
@@ -124,14 +124,14 @@ def test_unproved_optimum_fails_its_verdict(result):
 
 def test_save_and_to_text_have_every_cell(result, tmp_path):
     pytest.importorskip("matplotlib")
-    paths = rule_comparison.save(result, tmp_path)
+    paths = rule_report.save(result, tmp_path)
     assert [path.name for path in paths] == ["rules.png", "rules.svg", "rules.csv", "rules.json"]
     assert all(path.stat().st_size > 1000 for path in paths)
     content = json.loads((tmp_path / "rules.json").read_text())
     assert content["provenance"]["config"]["T"] == 9
     assert content["unproved"] == 0
     assert len(content["cells"]) == 2 * 5 * len(RULES) * 2 == len((tmp_path / "rules.csv").read_text().splitlines()) - 1
-    text = rule_comparison.to_text(result)
+    text = rule_report.to_text(result)
     assert all(text.count(f"  {name} ") == 10 for name in NAMES)
 
 
