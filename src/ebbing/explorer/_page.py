@@ -26,12 +26,14 @@ SCRIPTS = (
     "problem",
     "presets",
     "computation",
+    "labels",
     "charts",
     "pictures",
     "recipes",
     "view",
     "address",
     "clipboard",
+    "order_list",
     "app",
 )
 """The page's scripts, each after those that it uses."""
