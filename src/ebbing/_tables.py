@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -196,7 +197,12 @@ def to_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _html(text: str) -> str:
-    return html.escape(escape_control(text))
+    """Return the text escaped, with places at which a browser may break words that are longer than a column."""
+    words = re.split(r"(\S{41,})", escape_control(text))  # the long words have odd places
+    for place in range(1, len(words), 2):
+        words[place] = "<wbr>".join(html.escape(words[place][i : i + 20]) for i in range(0, len(words[place]), 20))
+    words[::2] = map(html.escape, words[::2])
+    return "".join(words)
 
 
 def _display_width(text: str) -> int:

@@ -109,3 +109,9 @@ def test_frames_need_pandas(monkeypatch):
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="pip install pandas"):
         to_frame({"a": [1, 2]})
+
+
+def test_long_words_may_break_in_a_page():
+    page = Table(title="<" * 45 + " and b").to_html()
+    assert page == "<p>" + "<wbr>".join(["&lt;" * 20, "&lt;" * 20, "&lt;" * 5]) + " and b</p>"
+    assert "<wbr>" not in Table(title="a<b" * 13).to_html()

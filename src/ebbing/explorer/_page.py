@@ -16,6 +16,7 @@ MOST_TASKS = 30
 """The page draws and searches at every move of a slider; larger problems are for `ebbing.expect` and `ebbing order`."""
 
 SCRIPTS = (
+    "quadrature",
     "wishart",
     "learners",
     "engine",
@@ -25,12 +26,14 @@ SCRIPTS = (
     "problem",
     "presets",
     "computation",
+    "labels",
     "charts",
     "pictures",
     "recipes",
     "view",
     "address",
     "clipboard",
+    "order_list",
     "app",
 )
 """The page's scripts, each after those that it uses."""

@@ -4,11 +4,11 @@
   const $ = (id) => document.getElementById(id);
   const FRAME = 5; // milliseconds of computing in the frame of a movement, and later; drawing comes on top
   const LATER = 8;
-  const SLOW = 3; // where a piece of work takes some itself
   const DRAG = "Drag a task, or use its arrow buttons.";
 
   let state = { ...DEFAULTS };
-  let current = null;
+  let current = null; // what is shown
+  let shown = null; // the state of it
   let busy = false;
 
   /** Sliders whose steps are equal ratios: the last step, the range, and whether numbers are whole. */
@@ -48,9 +48,8 @@
     complainOr(() => {
       const problem = problems.problemOf(state);
       state.order = problem.order.every((i, place) => i === place) ? null : problem.order;
-      const sizes = learners.isSlow(problem.learner) ? problems.batchSizes(problem) : [];
       if (preparing) waiting = true;
-      else prepare({ problem, sizes, state: { ...state } }, began);
+      else prepare({ problem, pieces: Computation.prepare(problem), state: { ...state } }, began);
     });
     showControls();
     history.replaceState(null, "", address.write(state));
@@ -63,25 +62,20 @@
     } catch (error) {
       if (!(error instanceof problems.Complaint)) throw error;
       $("message").textContent = error.message;
-      $("results").classList.add("stale");
+      $("main").classList.add("stale");
       busy = false;
     }
   }
 
   let preparing = null;
   let waiting = false;
-  /** Compute the integrals of a job's steps over several frames, and then show it. */
+  /** Compute the first numbers of a job, over several frames if need be, and then show it. */
   function prepare(job, began = null) {
     const start = began ?? performance.now();
     preparing = job;
-    while (job.sizes.length && performance.now() - start < FRAME) {
-      try {
-        learners.rates(job.sizes.pop(), job.problem.p, job.problem.learner);
-      } catch (error) {
-        if (!(error instanceof wishart.Unknown)) throw error; // said when the job is shown
-      }
-    }
-    if (job.sizes.length) requestAnimationFrame(() => prepare(job));
+    let { done } = job.pieces.next();
+    while (!done && performance.now() - start < (began === null ? LATER : FRAME)) ({ done } = job.pieces.next());
+    if (!done) requestAnimationFrame(() => prepare(job));
     else {
       preparing = null;
       complainOr(() => show(job, start));
@@ -95,10 +89,12 @@
 
   function show(job, began) {
     current = new Computation(job.problem);
+    shown = { ...job.state };
     $("message").textContent = "";
-    $("results").classList.remove("stale");
-    drawOrder(current.problem);
-    view.drawNumbers(current, job.state);
+    $("main").classList.remove("stale");
+    orderList.draw(current.problem, move);
+    forgetOrderFound(job.state);
+    view.drawNumbers(current, shown);
     proceed(current, began);
   }
 
@@ -106,9 +102,12 @@
   function proceed(computation, began = null) {
     if (computation !== current || scheduled || preparing) return;
     const start = began ?? performance.now();
-    if (began === null) computation.work(computation.slow ? SLOW : LATER);
-    else if (!computation.slow) computation.work(FRAME - (performance.now() - start));
-    view.drawProgress(computation);
+    complainOr(() => {
+      const wasRough = computation.isRough;
+      computation.work(began === null ? LATER : FRAME - (performance.now() - start));
+      if (wasRough && !computation.isRough) view.drawNumbers(computation, shown);
+      view.drawProgress(computation);
+    });
     if (began === null) window.ebbing.frames.push(performance.now() - start);
     busy = !computation.isDone;
     if (busy) requestAnimationFrame(() => proceed(computation));
@@ -139,51 +138,23 @@
 
   // ------------------------------------------------------------------ order
 
-  function drawOrder(problem) {
-    const list = $("order");
-    const shown = JSON.stringify([problem.order, problem.names]);
-    if (list.dataset.shown === shown) return;
-    list.dataset.shown = shown;
-    const focused = document.activeElement?.dataset?.move;
-    list.textContent = "";
-    problem.order.forEach((task, place) => {
-      const item = document.createElement("li");
-      item.draggable = true;
-      const button = (label, to, sign) => {
-        const b = Object.assign(document.createElement("button"), { type: "button", textContent: sign, disabled: to < 0 || to >= problem.T });
-        b.setAttribute("aria-label", `${problem.names[task]}: learn ${label}`);
-        b.dataset.move = `${task}:${label}`;
-        b.addEventListener("click", () => move(place, to));
-        return b;
-      };
-      const name = Object.assign(document.createElement("span"), { textContent: problem.names[task], title: problem.names[task] });
-      item.append(button("earlier", place - 1, "◀"), name, button("later", place + 1, "▶"));
-      item.addEventListener("dragstart", (event) => { event.dataTransfer.setData("text/plain", String(place)); event.dataTransfer.effectAllowed = "move"; });
-      item.addEventListener("dragover", (event) => { event.preventDefault(); item.classList.add("over"); });
-      item.addEventListener("dragleave", () => item.classList.remove("over"));
-      item.addEventListener("drop", (event) => {
-        if (event.dataTransfer.files.length) return; // a matrix, for the whole page
-        event.preventDefault();
-        event.stopPropagation();
-        const from = Number(event.dataTransfer.getData("text/plain") || NaN);
-        if (Number.isInteger(from) && from >= 0 && from < problem.T) move(from, place);
-      });
-      list.append(item);
-    });
-    if (focused) {
-      const wanted = [...list.querySelectorAll("button")].find((b) => b.dataset.move === focused);
-      (wanted?.disabled ? wanted.parentElement.querySelector("button:not(:disabled)") : wanted)?.focus();
-    }
-    for (const id of ["best-forgetting", "best-generalization"]) {
-      $(id).disabled = problem.T > 8;
-    }
-    $("order-limit").hidden = problem.T <= 8;
+  let found = null; // the problem, without its order, in which the best order was found
+  const withoutOrder = (some) => JSON.stringify({ ...some, order: null });
+
+  function sayOrder(text) {
+    $("order-result").textContent = text;
+    found = withoutOrder(state);
+  }
+
+  /** What was said about the orders of another problem is no longer true. */
+  function forgetOrderFound(some) {
+    if (found !== withoutOrder(some)) $("order-result").textContent = DRAG;
   }
 
   function move(from, to) {
     const order = [...current.problem.order];
     order.splice(to, 0, ...order.splice(from, 1));
-    $("order-result").textContent = "";
+    sayOrder("");
     update({ order });
   }
 
@@ -192,7 +163,7 @@
     const letter = objective === "forgetting" ? "F" : "G";
     const given = problems.totals(problem, { order: [...Array(problem.T).keys()] })[letter];
     const best = orders.best(problem, problem.n, objective, problem.memory, problem.learner);
-    $("order-result").textContent = view.orderFound({ best, given, letter });
+    sayOrder(view.orderFound({ best, given, letter }));
     if (best.order) update({ order: best.order });
   }
 
@@ -200,7 +171,6 @@
 
   function startFrom(changes, notice = "") {
     $("notice").textContent = notice;
-    $("order-result").textContent = DRAG;
     state = { ...DEFAULTS, ...changes };
     update();
   }
@@ -225,6 +195,7 @@
     const rounded = (x) => Number(x.toPrecision(1));
     if (name === "gradient-steps") changes.rate = rounded(1 / (Math.sqrt(steps) + Math.sqrt(state.p)) ** 2);
     if (name === "one-pass-sgd") Object.assign(changes, { rate: rounded(0.7 / (state.p + 2)), memory: 0 });
+    $("notice").textContent = "";
     ownState(changes);
   }
 
@@ -232,6 +203,7 @@
     const changes = { kind, order: null, names: null, unequal: null };
     const examples = { gram: "1, 0.5, 0\n0.5, 1, 0\n0, 0, 1", distances: "0, 1, 1.4\n1, 0, 1\n1.4, 1, 0" };
     if (kind in examples && !state.matrix.trim()) changes.matrix = examples[kind];
+    $("notice").textContent = "";
     ownState(changes);
   }
 
@@ -263,7 +235,7 @@
     on("file", "change", (_, event) => { if (event.target.files[0]) readFile(event.target.files[0]); event.target.value = ""; });
     on("best-forgetting", "click", () => searchOrder("forgetting"));
     on("best-generalization", "click", () => searchOrder("generalization"));
-    on("given-order", "click", () => { $("order-result").textContent = DRAG; update({ order: null }); });
+    on("given-order", "click", () => { sayOrder(DRAG); update({ order: null }); });
     on("theme", "click", () => {
       const chosen = document.documentElement.dataset.theme;
       const dark = chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
@@ -273,7 +245,7 @@
     on("link", "click", (_, event) => clipboard.copy(location.href, event.target));
     on("save-tasks", "click", (_, event) => clipboard.save("tasks.csv", event.target.dataset.text));
     window.addEventListener("hashchange", restore);
-    charts.watch([...document.querySelectorAll("[id^=chart-]")], () => { if (current) { view.drawNumbers(current, state); view.drawProgress(current); } });
+    charts.watch([...document.querySelectorAll("[id^=chart-]")], () => { if (current) { view.drawNumbers(current, shown); view.drawProgress(current); } });
     document.addEventListener("dragover", (event) => event.preventDefault());
     document.addEventListener("drop", (event) => {
       event.preventDefault();
@@ -288,7 +260,7 @@
     if (found.complaint) requestAnimationFrame(() => ($("message").textContent = found.complaint));
   }
 
-  window.ebbing = { engine, deviations, orders, frames: [], get busy() { return busy; }, get preparing() { return scheduled || preparing !== null; }, get state() { return state; }, get current() { return current; } };
+  window.ebbing = { engine, deviations, orders, frames: [], get busy() { return busy; }, get preparing() { return scheduled || preparing !== null || Boolean(current?.isRough); }, get state() { return state; }, get current() { return current; } };
   connect();
   if (location.hash.length > 1) restore();
   else usePreset(GIVEN ? "given" : "0-0");

@@ -37,9 +37,9 @@ const charts = (() => {
   }
 
   function ticks(low, high, log) {
-    if (log) {
+    const decades = log ? Math.log10(high / low) : 0;
+    if (log && decades > 0.8) {
       const found = [];
-      const decades = Math.log10(high / low);
       for (let e = Math.floor(Math.log10(low)); e <= Math.ceil(Math.log10(high)); e++) {
         for (const m of decades > 3 ? [1] : decades > 1.2 ? [1, 3] : [1, 2, 5]) {
           const value = m * 10 ** e;
@@ -125,47 +125,38 @@ const charts = (() => {
       }
     }
     f.parts.push("</g>");
-    for (const v of o.verticals ?? []) {
-      if (v.x < o.x[0] || v.x > o.x[1]) continue;
+    const verticals = (o.verticals ?? []).filter((v) => v.x >= o.x[0] && v.x <= o.x[1]);
+    for (const v of verticals) {
       const at = f.x(v.x).toFixed(1);
       f.parts.push(`<line class="vertical ${v.className ?? ""}" x1="${at}" x2="${at}" y1="${MARGIN.top}" y2="${f.foot}"/>`);
-      const left = f.x(v.x) > f.width - 20 - 7 * v.text.length;
-      f.parts.push(
-        `<text class="note" x="${at}" dx="${left ? -5 : 5}" y="${v.top ? MARGIN.top + 10 : f.foot - 7}" text-anchor="${left ? "end" : "start"}">${escape(v.text)}</text>`,
-      );
     }
-    f.parts.push(...lineNames(o, f));
-    const aside = (y, dy) => (y < MARGIN.top + 34 ? 20 : y > f.foot - 24 ? -8 : dy); // words stay off the edges
-    for (const m of o.marks ?? []) {
-      if (!Number.isFinite(m.y) || m.y < o.y[0] || m.y > o.y[1] || m.x < o.x[0] || m.x > o.x[1]) continue;
-      f.parts.push(`<circle class="mark ${m.className}" cx="${f.x(m.x).toFixed(1)}" cy="${f.y(m.y).toFixed(1)}" r="5"/>`);
-      if (m.text) {
-        const left = f.x(m.x) > f.width - 20 - 7 * m.text.length;
-        f.parts.push(
-          `<text class="note strong ${m.className}" x="${f.x(m.x).toFixed(1)}" y="${f.y(m.y).toFixed(1)}" dx="${left ? -9 : 9}" dy="${aside(f.y(m.y), m.dy ?? -8)}" text-anchor="${left ? "end" : "start"}">${escape(m.text)}</text>`,
-        );
-      }
-    }
+    const marks = (o.marks ?? []).filter((m) => Number.isFinite(m.y) && m.y >= o.y[0] && m.y <= o.y[1] && m.x >= o.x[0] && m.x <= o.x[1]);
+    for (const m of marks) f.parts.push(`<circle class="mark ${m.className}" cx="${f.x(m.x).toFixed(1)}" cy="${f.y(m.y).toFixed(1)}" r="5"/>`);
+    f.parts.push(...words(o, f, marks, verticals));
     const places = o.readings ? Array.from(o.series[0].x, (value) => f.x(value)) : [];
     return { text: svg(f, o.title), places, top: MARGIN.top, foot: f.foot };
   }
 
-  /** The names of several lines, each beside a place of its line at which no mark has words; the lowest one below it. */
-  function lineNames(o, f) {
-    const marked = (o.marks ?? []).filter((m) => m.text && Number.isFinite(m.y)).map((m) => [f.x(m.x), f.y(m.y)]);
-    const found = [];
-    for (const s of o.series) {
-      if (!s.name) continue;
-      const inside = Array.from(s.x.keys()).filter((i) => Number.isFinite(s.y[i]) && s.y[i] >= o.y[0] && s.y[i] <= o.y[1]);
-      const places = [1, 0.8, 0.6, 0.4].map((share) => inside[Math.round((inside.length - 1) * share)]).filter((i) => i !== undefined);
-      const at = places.map((i) => [f.x(s.x[i]), f.y(s.y[i])]).find(([x, y]) => x > MARGIN.left + 90 && marked.every(([mx, my]) => Math.abs(mx - x) > 280 || Math.abs(my - y) > 45));
-      if (at) found.push({ s, at });
+  /** The words in a chart: at marks, at verticals, and the names of several lines. */
+  function words(o, f, marks, verticals) {
+    const corners = (s) => segments(s).map((run) => run.filter((i) => s.y[i] >= o.y[0] && s.y[i] <= o.y[1]).map((i) => [f.x(s.x[i]), f.y(s.y[i])]));
+    const lines = o.series.map((s) => ({ s, runs: corners(s) }));
+    const found = marks.filter((m) => m.text).map((m) => ({ text: m.text, className: `note strong ${m.className}`, places: labels.around(f.x(m.x), f.y(m.y)) }));
+    for (const v of verticals.filter((one) => one.text)) {
+      const rows = v.top ? [MARGIN.top + 10, MARGIN.top + 26] : [f.foot - 7, f.foot - 23, MARGIN.top + 26];
+      const sides = [["start", 5], ["end", -5]];
+      found.push({ text: v.text, className: "note", places: rows.flatMap((y) => sides.map(([anchor, dx]) => ({ x: f.x(v.x) + dx, y, anchor }))) });
     }
-    found.sort((a, b) => a.at[1] - b.at[1]);
-    return found.map(({ s, at: [x, y] }, place) => {
-      const below = place > 0 && place === found.length - 1 && y < f.foot - 26;
-      return `<text class="name ${s.className}" x="${x.toFixed(1)}" dx="-4" y="${y.toFixed(1)}" dy="${below ? 20 : -10}" text-anchor="end">${escape(s.name)}</text>`;
-    });
+    for (const { s, runs } of lines) {
+      const line = runs.flat();
+      if (!s.name || !line.length) continue;
+      const places = [0.7, 0.9, 0.5, 0.3, 1, 0.15].map((share) => line[Math.round((line.length - 1) * share)]);
+      found.push({ text: s.name, className: `name ${s.className}`, places: places.flatMap(([x, y]) => labels.around(x, y, 0)) });
+    }
+    const points = [...lines.flatMap(({ runs }) => runs.flatMap((run) => labels.along(run))), ...marks.flatMap((m) => [-3, 3].map((d) => [f.x(m.x) + d, f.y(m.y)]))];
+    if (o.y[0] < 0 && o.y[1] > 0 && !o.ylog) for (let x = MARGIN.left; x < f.width; x += 12) points.push([x, f.y(0)]);
+    const bounds = { left: MARGIN.left, right: f.width - 4, top: MARGIN.top - 8, foot: f.foot - 1 };
+    return labels.put(found, { points, verticals: verticals.map((v) => f.x(v.x)), bounds });
   }
 
   /** Draw lines into a node; the pointer reads them off: readings[i] at the i-th x. */

@@ -1,63 +1,62 @@
 "use strict";
 /*
  * What the page shows of one problem. The numbers come at once, the curves point by point, so that no frame takes long.
- * Ridge and early stopping take an integral per step: curves have four digits first, and all of them when the controls rest.
+ * Ridge and early stopping take an integral per step: numbers and curves are rough first, and have all digits when the
+ * controls rest.
  */
 class Computation {
-  static FINEST = 200; // eigenvalues up to which an integral with all digits fits into a frame
   static PATIENCE = 5000; // milliseconds for the digits of curves
+  static WHOLE = 9; // points from which on a curve is worth drawing
+
+  /** The learner that gives the first numbers of a problem: a quick one where the exact one takes an integral of many eigenvalues. */
+  static firstLearner({ learner, p }, sizes) {
+    return learners.isSlow(learner) && sizes.some((N) => Math.min(N, p) > wishart.QUICK) ? { ...learner, quick: true } : learner;
+  }
+
+  /** The numbers of samples in the steps of a problem, with its old data and without. */
+  static sizesOf(problem) {
+    return [...new Set([...problems.batchSizes(problem), ...problems.batchSizes(problem, 0)])];
+  }
+
+  /** Prepares what the constructor takes: a generator, which stops after each piece of work. */
+  static *prepare(problem) {
+    const sizes = Computation.sizesOf(problem);
+    const learner = Computation.firstLearner(problem, sizes);
+    for (const N of sizes) yield* learners.prepare(N, problem.p, learner);
+  }
 
   /** Throws problems.Complaint if there is no expectation to show. */
   constructor(problem) {
     this.problem = problem;
-    this.result = knownOr(() => problems.evaluate(problem), (error) => {
-      throw new problems.Complaint(`Not known here: ${error.message}.`);
-    });
     this.hasSpread = deviations.isKnown(problem.learner);
     this.quick = { ...problem, learner: { ...problem.learner, quick: true } };
     this.slow = learners.isSlow(problem.learner);
-    this.std = problems.spread(problem, {});
-    const here = { F: this.result.F, G: this.result.G, std: this.std };
-    this.curve = new Map([[problem.p, here]]);
-    this.replay = new Map([[problem.memory, here]]);
-    const most = Math.max(...problem.n);
-    const memories = problem.learner.name === "one-pass-sgd" ? [0] : Array.from({ length: 41 }, (_, i) => Math.round((most * i) / 40));
-    const stride = this.slow || problem.T > 12 ? 2 : 1;
-    this.waiting = inTurn(
-      coarseFirst([...new Set(memories)], this.slow && problem.T > 8 ? 4 : stride).map((memory) => this.#point("replay", memory)),
-      coarseFirst(sizesToShow(problem), stride).map((p) => this.#point("curve", p)),
-    );
-    this.refined = !this.slow;
-    this.patience = Computation.PATIENCE;
+    this.curve = new Map();
+    this.replay = new Map();
     this.coarse = { curve: new Set(), replay: new Set() }; // points of which four digits are known
+    this.std = problems.spread(problem, {});
+    const learner = Computation.firstLearner(problem, Computation.sizesOf(problem));
+    this.isRough = learner !== problem.learner;
+    this.#evaluate({ ...problem, learner });
+    this.isDone = false;
+    this.isRefining = false;
+    this.patience = Computation.PATIENCE;
+    this.pieces = this.#pieces();
   }
 
-  get isDone() {
-    return this.waiting.length === 0;
-  }
-
-  /** Compute for some milliseconds, at least one piece of work: a point, or a step of it that takes an integral. */
+  /** Compute for some milliseconds, at least one piece of work. Throws problems.Complaint if there is no expectation after all. */
   work(milliseconds) {
     const began = performance.now();
-    while (this.waiting.length) {
-      const point = this.waiting[0];
-      const { which, value, problem, memory, p } = point;
-      point.sizes ??= this.slow ? problems.batchSizes(problem, memory) : [];
-      if (point.sizes.length) knownOr(() => learners.rates(point.sizes.pop(), p, problem.learner), () => null);
-      else {
-        this.waiting.shift();
-        this[which].set(value, knownOr(
-          () => ({ ...problems.totals(problem, { memory, p }), std: problems.spread(problem, { memory, p }) }),
-          () => ({ F: NaN, G: NaN, std: null }),
-        ));
-        if (this.refined) this.coarse[which].delete(value);
-        else if (point.isCoarse) this.coarse[which].add(value);
-      }
-      if (performance.now() - began >= milliseconds) break;
-    }
-    if (this.refined) this.patience -= performance.now() - began;
-    if (this.slow && this.patience <= 0) this.waiting = [];
-    if (!this.waiting.length && !this.refined) this.#refine();
+    do {
+      if (this.pieces.next().done) this.isDone = true;
+    } while (!this.isDone && performance.now() - began < milliseconds);
+    if (this.isRefining) this.patience -= performance.now() - began;
+    if (this.patience <= 0) this.isDone = true;
+  }
+
+  /** Whether a curve has points enough to be drawn. */
+  isWhole(which) {
+    return this.isDone || this[which].size >= Computation.WHOLE;
   }
 
   /** The points of a curve so far: {x, F, G, Fstd, Gstd}, by ascending x. */
@@ -70,19 +69,61 @@ class Computation {
     };
   }
 
-  /** A point to compute. It is coarse if four digits of it are computed at first. */
-  #point(which, value, problem = this.quick) {
-    const memory = which === "replay" ? value : this.problem.memory;
-    const p = which === "curve" ? value : this.problem.p;
-    const most = this.slow ? Math.min(Math.max(...problems.batchSizes(problem, memory)), p) : 0;
-    return { which, value, problem, memory, p, isCoarse: most > wishart.QUICK, isFine: most <= Computation.FINEST };
+  /** The numbers of the problem, and its point on both curves. */
+  #evaluate(problem) {
+    const evaluated = knownOr(() => ({ result: problems.evaluate(problem), without: problem.memory ? problems.totals(problem, { memory: 0 }) : null }), (error) => {
+      throw new problems.Complaint(`Not known here: ${error.message}.`);
+    });
+    Object.assign(this, evaluated);
+    const here = { F: this.result.F, G: this.result.G, std: this.std };
+    this.curve.set(problem.p, here);
+    this.replay.set(problem.memory, here);
   }
 
-  /** Compute coarse points again, with all digits, where that fits into frames. */
-  #refine() {
-    this.refined = true;
-    const again = (which) => [...this.coarse[which]].map((value) => this.#point(which, value, this.problem)).filter((point) => point.isFine);
-    this.waiting = inTurn(again("curve"), again("replay"));
+  /** All the work, in pieces: whole curves, the digits of the numbers, finer curves, the digits of the curves. */
+  *#pieces() {
+    const { problem } = this;
+    const most = Math.max(...problem.n);
+    const memories = problem.learner.name === "one-pass-sgd" ? [0] : [...new Set(Array.from({ length: 41 }, (_, i) => Math.round((most * i) / 40)))];
+    const stride = this.slow || problem.T > 12 ? 2 : 1;
+    const points = inTurn(
+      coarseFirst(sizesToShow(problem), stride).map((p) => ["curve", p]),
+      coarseFirst(memories, this.slow && problem.T > 8 ? 4 : stride).map((memory) => ["replay", memory]),
+    );
+    const early = 2 * Computation.WHOLE;
+    for (const [which, value] of points.slice(0, early)) yield* this.#point(which, value, this.quick);
+    if (this.isRough) {
+      for (const N of Computation.sizesOf(problem)) yield* learners.prepare(N, problem.p, problem.learner);
+      this.isRough = false;
+      this.#evaluate(problem);
+      yield;
+    }
+    for (const [which, value] of points.slice(early)) yield* this.#point(which, value, this.quick);
+    this.isRefining = true;
+    const again = (which) => [...this.coarse[which]].map((value) => [which, value]);
+    for (const [which, value] of inTurn(again("curve"), again("replay"))) yield* this.#point(which, value, problem);
+  }
+
+  /** A point of a curve. It is coarse if only four digits of it are computed. */
+  *#point(which, value, problem) {
+    const isHere = value === (which === "curve" ? problem.p : problem.memory);
+    if (isHere) return; // it comes with the numbers
+    const memory = which === "replay" ? value : problem.memory;
+    const p = which === "curve" ? value : problem.p;
+    let most = 0;
+    if (this.slow) {
+      for (const N of problems.batchSizes(problem, memory)) {
+        most = Math.max(most, Math.min(N, p));
+        yield* learners.prepare(N, p, problem.learner);
+      }
+    }
+    this[which].set(value, knownOr(
+      () => ({ ...problems.totals(problem, { memory, p }), std: problems.spread(problem, { memory, p }) }),
+      () => ({ F: NaN, G: NaN, std: null }),
+    ));
+    if (problem.learner.quick && most > wishart.QUICK) this.coarse[which].add(value);
+    else this.coarse[which].delete(value);
+    yield;
   }
 }
 

@@ -63,19 +63,34 @@ const learners = (() => {
     };
   }
 
-  function filtered(N, p, learner) {
+  function* filtered(N, p, learner) {
     if (learner.name === "gradient-steps") {
       const edge = (Math.sqrt(N) + Math.sqrt(p)) ** 2;
       if (learner.rate * edge > 2) throw new wishart.Unknown(`with N = ${N} samples in a step and p = ${p} gradient steps diverge above a rate of ${(2 / edge).toPrecision(3)}`);
     }
     const filter = FILTERS[learner.name](learner);
     if (learner.name === "gradient-steps") filter.growth = learner; // along rare eigenvalues it grows without bound
-    const [f, left, unfinished, square, noise, slope] = wishart.traces(filter, N, p, learner.quick);
+    const [f, left, unfinished, square, noise, slope] = yield* wishart.traces(filter, N, p, learner.quick);
     const conflict = N > 1 ? (N * (N - 2 / p) * noise + (4 * N * slope + (N - 2) * square) / p) / ((N - 1) * (N + 2)) : 0;
     return { retained: (p - Math.min(N, p) + left) / p, replaced: f / p, unfinished: unfinished / p, conflict, noise };
   }
 
   const known = new Map();
+
+  const keyOf = (N, p, { name, penalty, time, rate, steps, quick }) => `${N} ${p} ${name} ${penalty} ${time} ${rate} ${steps} ${quick}`;
+
+  /** Prepares the coefficients of a step whose integral takes longer than a frame: a generator, which stops after each piece. */
+  function* prepare(N, p, learner) {
+    const key = keyOf(N, p, learner);
+    if (!isSlow(learner) || known.has(key)) return;
+    if (known.size > 20_000) known.clear();
+    try {
+      known.set(key, yield* filtered(N, p, learner));
+    } catch (error) {
+      if (!(error instanceof wishart.Unknown)) throw error;
+      known.set(key, error); // said to whom asks for the coefficients
+    }
+  }
 
   /**
    * The coefficients of a step with N samples and p parameters, with `noise` and `conflict` per unit of noise variance
@@ -86,19 +101,9 @@ const learners = (() => {
     if (learner.name === "minimum-norm") return toTheEnd(N, p);
     if (learner.name === "averaged") return averaged(N, p, learner);
     if (learner.name === "one-pass-sgd") return onePass(N, p, learner);
-    const key = `${N} ${p} ${learner.name} ${learner.penalty} ${learner.time} ${learner.rate} ${learner.steps} ${learner.quick}`;
-    if (!known.has(key)) {
-      if (known.size > 20_000) known.clear();
-      let found;
-      try {
-        found = filtered(N, p, learner);
-      } catch (error) {
-        if (!(error instanceof wishart.Unknown)) throw error;
-        found = error;
-      }
-      known.set(key, found);
-    }
-    const found = known.get(key);
+    const work = prepare(N, p, learner);
+    while (!work.next().done);
+    const found = known.get(keyOf(N, p, learner));
     if (found instanceof Error) throw found;
     return found;
   }
@@ -106,5 +111,5 @@ const learners = (() => {
   /** Whether a step's coefficients take an integral, so that a picture is computed over several frames. */
   const isSlow = (learner) => learner.name in FILTERS;
 
-  return { rates, isSlow, MINIMUM_NORM: { name: "minimum-norm" } };
+  return { rates, prepare, isSlow, MINIMUM_NORM: { name: "minimum-norm" } };
 })();

@@ -22,7 +22,9 @@ const recipes = (() => {
     "one-pass-sgd": ({ rate }) => rate,
   };
 
-  function python({ problem, result }, state) {
+  const number = (x) => ({ NaN: "nan", Infinity: "inf", "-Infinity": "-inf" })[x] ?? String(x);
+
+  function python({ problem, result, isRough }, state) {
     const sizes = `n=${list(problem.n)}, p=${problem.p}, sigma=${list(problem.sigma)}`;
     const make = {
       orthogonal: () => `ebbing.Problem.orthogonal(T=${problem.T}, ${sizes})`,
@@ -33,7 +35,7 @@ const recipes = (() => {
     if (problem.order.some((i, place) => i !== place)) lines.push(`problem = problem.reordered([${problem.order.join(", ")}])`);
     const plan = problem.memory ? `, ebbing.Curriculum.replay(problem, memory=${problem.memory})` : "";
     const learner = PYTHON[problem.learner.name](problem.learner);
-    lines.push(`e = ebbing.expect(problem${plan}${learner && `, learner=${learner}`})`, `e.forgetting, e.generalization  # ${result.F}, ${result.G}`);
+    lines.push(`e = ebbing.expect(problem${plan}${learner && `, learner=${learner}`})`, `e.forgetting, e.generalization${isRough ? "" : `  # ${number(result.F)}, ${number(result.G)}`}`);
     return lines.join("\n");
   }
 

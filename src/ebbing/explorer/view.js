@@ -31,7 +31,14 @@ const view = (() => {
     return least !== right[0] && least !== end && values[end] - values[least] > 1e-3 * Math.abs(values[least]) ? least : null;
   }
 
+  /** Whether charts can be drawn; those that cannot yet are shown as late. */
+  function isReady(computation, which, ids) {
+    for (const id of ids) $(id).classList.toggle("late", !computation.isWhole(which));
+    return computation.isWhole(which);
+  }
+
   function drawCurves(computation) {
+    if (!isReady(computation, "curve", ["chart-F", "chart-G"])) return;
     const { problem, result } = computation;
     const { x: sizes, F, G, Fstd, Gstd } = computation.points("curve");
     const n = Math.max(...problem.n);
@@ -45,7 +52,7 @@ const view = (() => {
     const chart = (letter, mean, std, options) => {
       const floor = floorOf(sizes, mean, Math.max(n, ...peaks));
       const marks = [{ x: problem.p, y: result[letter], text: `${letter} = ${format(result[letter])}`, className: letter }];
-      if (floor !== null && Math.abs(Math.log(sizes[floor] / problem.p)) > 0.2) marks.push({ x: sizes[floor], y: mean[floor], text: `floor ${format(mean[floor])}`, dy: 18, className: letter });
+      if (floor !== null && Math.abs(Math.log(sizes[floor] / problem.p)) > 0.2) marks.push({ x: sizes[floor], y: mean[floor], text: `floor ${format(mean[floor])}`, className: letter });
       charts.put($(`chart-${letter}`), {
         id: letter, x: xRange, xlog: true, xlabel: "number of parameters p (log scale)", verticals, marks, readings: readings(letter, mean, std), ...options,
         series: [{ x: sizes, y: mean, breaks, band: band(mean, std, letter === "G" ? 1e-300 : -Infinity), className: letter }],
@@ -64,6 +71,8 @@ const view = (() => {
       title: `Error G at the end against the number of parameters; G is ${format(result.G)} at p = ${problem.p}`,
       y: range([...G.filter((g) => g <= cap), result.G], { log: true }), ylog: true,
     });
+    const last = G.findLastIndex((g) => !Number.isNaN(g));
+    setAll("end-note", last >= 0 && last < G.length - 1 ? `The curve ends at p = ${whole(sizes[last])}: in a larger model this learning rate is too large, and errors grow without bound.` : "");
   }
 
   /** Whether errors explode where a step has as many samples as the model has parameters. */
@@ -77,49 +86,51 @@ const view = (() => {
   }
 
   function drawReplay(computation) {
+    if (!isReady(computation, "replay", ["chart-replay"])) return;
     const { problem, result } = computation;
-    const { x: memories, F, G, Fstd, Gstd } = computation.points("replay");
+    const { x, F, G, Fstd, Gstd } = computation.points("replay");
     const n = Math.max(...problem.n);
-    const usual = Math.max(...[F[0], G[0]].filter(Number.isFinite).map(Math.abs), 1e-12);
-    const visible = [...F, ...G].filter((x) => x <= 3 * usual && x >= -1.5 * usual);
+    const first = [F[0], G[0]].filter(Number.isFinite).map(Math.abs);
+    const usual = first.length ? Math.max(...first, 1e-12) : Infinity;
+    const visible = [...F, ...G].filter((v) => v <= 3 * usual && v >= -1.5 * usual);
     const least = (values) => values.reduce((best, v, i) => (v < values[best] || !Number.isFinite(values[best]) ? i : best), 0);
     const [leastF, leastG] = [least(F), least(G)];
-    const here = problem.memory / n;
     const poles = explosions(computation);
-    const breaks = (i) => i > 0 && poles.some((m) => m > memories[i - 1] && m < memories[i]);
-    const x = memories.map((m) => m / n);
+    const breaks = (i) => i > 0 && poles.some((m) => m > x[i - 1] && m < x[i]);
     const y = range(visible, { zero: true });
     const shown = (std) => (std > y[1] - y[0] ? 0 : std); // a band beyond the picture would hide the rest of it
     const band = (mean, std) => (computation.hasSpread ? [mean.map((m, i) => m - shown(std[i])), mean.map((m, i) => m + shown(std[i]))] : null);
+    const samples = (m) => (m ? `${whole(m)} sample${m === 1 ? "" : "s"}` : "no old data");
     charts.put($("chart-replay"), {
-      id: "replay", title: `Forgetting F and error G against the old data per old task; the least F is ${format(F[leastF])} at ${memories[leastF]} samples, the least G ${format(G[leastG])} at ${memories[leastG]}`,
-      x: [0, 1], y, xlabel: "samples of each old task, as a share of n", ylabel: "forgetting F, and error G at the end",
-      verticals: poles.filter((m, i) => i < 8).map((m) => ({ x: m / n, text: "" })), // later ones crowd at the left
+      id: "replay", title: `Forgetting F and error G against the old data per old task; the least F is ${format(F[leastF])} with ${samples(x[leastF])}, the least G ${format(G[leastG])} with ${samples(x[leastG])}`,
+      x: [0, n], y, xlabel: `samples of each old task (new task: ${whole(n)})`, ylabel: "forgetting F, and error G at the end",
+      verticals: poles.filter((m, i) => i < 8).map((m) => ({ x: m, text: "" })), // later ones crowd at the left
       series: [
         { x, y: F, breaks, band: band(F, Fstd), className: "F", name: "forgetting F" },
         { x, y: G, breaks, band: band(G, Gstd), className: "G", name: "error G" },
       ],
-      readings: memories.map((m, i) => `${m} samples: F = ${format(F[i])}, G = ${format(G[i])}`),
+      readings: x.map((m, i) => `${samples(m)}: F = ${format(F[i])}, G = ${format(G[i])}`),
       marks: [
-        { x: x[leastG], y: G[leastG], text: `least error: ${memories[leastG]} samples`, className: "G", dy: leastG ? -10 : -12 },
-        { x: x[leastF], y: F[leastF], text: `least forgetting: ${memories[leastF]} samples`, className: "F", dy: 20 },
-        { x: here, y: result.F, className: "F" }, { x: here, y: result.G, className: "G" },
+        { x: x[leastG], y: G[leastG], text: `least error: ${samples(x[leastG])}`, className: "G" },
+        { x: x[leastF], y: F[leastF], text: `least forgetting: ${samples(x[leastF])}`, className: "F" },
+        { x: problem.memory, y: result.F, className: "F" }, { x: problem.memory, y: result.G, className: "G" },
       ],
     });
-    $("replay-answer").textContent = replayAnswer({ memories, F, G, leastF, leastG, n });
+    $("replay-answer").textContent = replayAnswer({ x, F, G, leastF, leastG, n });
     $("explosion-note").hidden = !poles.length;
-    $("chart-replay").hidden = problem.learner.name === "one-pass-sgd";
+    $("chart-replay").hidden = problem.learner.name === "one-pass-sgd" || !visible.length;
+    $("replay-hint").hidden = $("chart-replay").hidden;
   }
 
-  function replayAnswer({ memories, F, G, leastF, leastG, n }) {
-    if (memories.length < 2) return "Not known for one pass of SGD: on a mixture it depends on the order of the samples.";
-    const share = (m) => `${whole(m)} samples of each old task (${Math.round((100 * m) / n)}% of n)`;
-    if (!leastG) {
-      const alone = leastF && F[leastF] > 0 ? ` Forgetting alone is least with ${share(memories[leastF])}: ${format(F[leastF])} instead of ${format(F[0])}, at an error of ${format(G[leastF])}.` : "";
-      return `None: the error at the end is least without old data, ${format(G[0])}.${alone}`;
-    }
+  function replayAnswer({ x, F, G, leastF, leastG, n }) {
+    if (x.length < 2) return "Not known for one pass of SGD: on a mixture of tasks it depends on the order of their samples.";
+    if (!Number.isFinite(G[leastG])) return "No amount of old data makes the expected error finite: the first step alone has as many samples as the model has parameters. Move p or n.";
+    const share = (m) => `${whole(m)} sample${m === 1 ? "" : "s"} of each old task (${Math.round((100 * m) / n)}% of n)`;
+    const alone = leastF && F[0] > 0 && F[leastF] > 0 ? ` Forgetting alone is least with ${share(x[leastF])}: ${format(F[leastF])} instead of ${format(F[0])}, at an error of ${format(G[leastF])}.` : "";
+    if (!leastG) return `None: the error at the end is least without old data, ${format(G[0])}.${alone}`;
+    if (G[0] - G[leastG] < 0.005 * G[0]) return `It hardly matters: the error at the end is ${format(G[0])} without old data, and at most ${format(G[0] - G[leastG])} lower with it.${alone}`;
     const forgotten = F[leastG] < 0 ? `F is ${format(F[leastG])} there: errors are larger just after learning than at the end.` : `Forgetting is ${format(F[leastG])} instead of ${format(F[0])}.`;
-    return `The error at the end is least with ${share(memories[leastG])}: ${format(G[leastG])} instead of ${format(G[0])} without old data. ${forgotten}`;
+    return `The error at the end is least with ${share(x[leastG])}: ${format(G[leastG])} instead of ${format(G[0])} without old data. ${forgotten}`;
   }
 
   function drawParts({ problem, result }) {
@@ -139,6 +150,8 @@ const view = (() => {
       title: `Error on each task: ${rows.map((row) => `${row.name} ${format(row.from)} when just learned, ${format(row.to)} at the end`).join("; ")}`,
       rows, x: range(rows.flatMap((row) => [row.from, row.to]), { zero: true }), xlabel: "error (squared distance to the solution)",
     });
+    $("curve-card").hidden = problem.T < 3 || !result.curve.some(Number.isFinite); // two tasks have a single number
+    $("terms-card").classList.toggle("wide", $("curve-card").hidden);
     const steps = result.curve.map((_, i) => i + 1).slice(1);
     charts.put($("chart-curve"), {
       id: "curve", title: "Forgetting after each step", x: [1, Math.max(problem.T, 3)], xlabel: "tasks learned so far", ylabel: "forgetting F: rise of the error",
@@ -159,19 +172,26 @@ const view = (() => {
   /** How many digits the curves have: all, but where they would take too long. */
   function drawDigits({ coarse, isDone }) {
     for (const which of ["curve", "replay"]) {
-      const words = isDone ? "Parts of this curve have four digits; the numbers in the text have all." : "The curve has four digits as yet.";
+      const words = isDone ? "Parts of this curve are computed to four digits; the numbers in the text to all." : "The curve is computed to four digits as yet.";
       setAll(`digits-note ${which}`, coarse[which].size ? words : "");
     }
   }
 
-  function answer(computation) {
-    const { result, problem, std } = computation;
+  /** The two numbers at the top. */
+  function drawTiles({ result, std, isRough }) {
+    const about = isRough ? "≈ " : "";
+    for (const letter of ["F", "G"]) {
+      const spread = Number.isFinite(result[letter]) && std && Number.isFinite(std[letter]) ? ` ± ${format(std[letter])}` : "";
+      $(`tile-${letter}`).textContent = `${about}${format(result[letter])}${spread}`;
+    }
+    const words = { true: "forgetting F: below 0, errors on old tasks fall", false: "forgetting F: how much errors on old tasks rise" };
+    $("tile-words").textContent = Number.isNaN(result.F) ? "forgetting F: not defined, ∞ − ∞" : words[result.F < 0];
+  }
+
+  function answer({ result, problem, std, isRough, without }) {
     const p = $("answer");
     p.textContent = "";
     const add = (text, bold) => p.append(bold ? Object.assign(document.createElement("b"), { textContent: text }) : text);
-    const spread = (letter) => (std && Number.isFinite(std[letter]) ? ` ± ${format(std[letter])}` : "");
-    for (const letter of ["F", "G"]) $(`tile-${letter}`).textContent = `${format(result[letter])}${Number.isFinite(result[letter]) ? spread(letter) : ""}`;
-    $("tile-words").textContent = result.F < 0 ? "is the forgetting (F): the error on an old task falls, nothing is lost" : "is forgotten (F): so much does the error on an old task rise";
     if (!Number.isFinite(result.G) || !Number.isFinite(result.F)) {
       add("The expected errors are infinite here: a step has as many samples as the model has parameters (within 1), and its labels are noisy. Move p, n or the old data, or learn with ridge.");
       return;
@@ -183,13 +203,11 @@ const view = (() => {
     add(`The error on an old task is ${format(before)} before learning, ${format(learned)} when it has just been learned, and ${format(last)} at the end. `);
     if (result.F > 0) add(`So F = ${format(result.F)} is forgotten`, true);
     else add(`So nothing is forgotten on average: F = ${format(result.F)}`, true);
-    add(`${last > before ? ": the model ends up worse on old tasks than if it had learned nothing" : ""}. Over all ${problem.T} tasks, the error at the end is `);
+    add(`${last > before ? ": the model ends up worse on old tasks than if it had learned nothing" : ""}. Over ${problem.T === 2 ? "both" : `all ${problem.T}`} tasks, the error at the end is `);
     add(`G = ${format(result.G)}`, true);
     add(std && Number.isFinite(std.F) && Number.isFinite(std.G) ? `. A single run differs from these by about ${format(std.F)} in F and ${format(std.G)} in G.` : ".");
-    if (problem.memory) {
-      const without = problems.totals(problem, { memory: 0 });
-      add(` Without old data: F = ${format(without.F)}, G = ${format(without.G)}.`);
-    }
+    if (without) add(` Without old data: F = ${format(without.F)}, G = ${format(without.G)}.`);
+    if (isRough) add(" Approximate while you move; exact numbers follow.");
   }
 
   /** The order that a search found: {best, given, letter}. */
@@ -198,7 +216,7 @@ const view = (() => {
     const orders = whole(best.orders);
     const same = best.worst - best.value <= 1e-9 * Math.max(Math.abs(best.worst), Math.abs(best.value), 1e-300);
     if (same) return `All ${orders} orders have the same ${letter} = ${format(best.value)}: order does not matter here.`;
-    return `Best of all ${orders} orders: ${letter} = ${format(best.value)}. As given: ${format(given)}; a random order: ${format(best.mean)}; the worst: ${format(best.worst)}. Gained: ${format(given - best.value)}.`;
+    return `Best of all ${orders} orders: ${letter} = ${format(best.value)}. As given: ${format(given)}; a random order: ${format(best.mean)}; the worst: ${format(best.worst)}. ${given - best.value > 1e-9 * Math.abs(given) ? `Gained over the order as given: ${format(given - best.value)}.` : "The order as given is as good."}`;
   }
 
   /** What changes while curves get finer. */
@@ -212,6 +230,7 @@ const view = (() => {
   function drawNumbers(computation, state) {
     drawParts(computation);
     drawNotes(computation);
+    drawTiles(computation);
     answer(computation);
     recipes.show(computation, state);
   }

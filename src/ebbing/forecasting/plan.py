@@ -177,7 +177,7 @@ class ForecastPlan(Tabular):
             initial = format_number(self.initial_error, ".2g")
             return f"The order hardly matters here: {reason}, beside an initial error of {initial}."
         return (
-            f"Which order is best, these examples cannot tell: {reason}, which chance can explain. More examples "
+            f"These examples cannot tell which order is best: {reason}, which chance can explain. More examples "
             "(train_size, test_size) may tell."
         )
 
@@ -190,7 +190,7 @@ class ForecastPlan(Tabular):
         sure = (
             f"How sure: an order chosen on one half of the examples gains {self._gain} over a random order on the "
             f"other half; the two halves rank orders with a correlation of {self.confidence.agreement:.2f}. Training "
-            "runs differ by chance, too, which a forecast does not know: `ebbing.measure` does."
+            "runs differ by chance, too, which a forecast does not know: ebbing.measure does."
         )
         return [found, sure]
 

@@ -43,9 +43,10 @@ def forgotten_sentence(
     size = format_number(abs(mean), ".4g")
     first, last = (format_number(float(values[worst]), ".4g") for values in (just_learned, at_the_end))
     between = f"from {first} to {last}"
+    name = f"task {names[worst]}" if names[worst].isdecimal() else names[worst]
     if mean > 0:
-        return f"On average {size} {forgotten}; most of {names[worst]}, {between}."
+        return f"On average {size} {forgotten}; most of {name}, {between}."
     gain = f"on average old tasks {better} by {size}" if mean else f"on average old tasks {same}"
     if lost[worst] <= 0:
         return f"Nothing {forgotten}; {gain}."
-    return f"{gain.capitalize()}; {names[worst]} {worse}, {between}."
+    return f"{gain.capitalize()}; {name} {worse}, {between}."

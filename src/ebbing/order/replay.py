@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+HARDLY = 0.001
+"""A plan whose gain is a smaller share of the objective is said to hardly help."""
+
 MOST_TASKS = 30
 """Largest T: the local search tries all pairs of T (T-1) / 2 places for samples."""
 
@@ -121,8 +124,14 @@ class ReplayPlan(Tabular):
         quantity = describe_objective(self.objective)
         if self.used == 0:
             return f"Replay nothing: no plan with up to {self.budget} old samples was found to reduce the {quantity}."
+        samples = "1 sample" if self.used == 1 else f"{self.used} samples"
+        if abs(self.none - self.value) < HARDLY * abs(self.none):
+            return (
+                f"Old data hardly helps: with {samples} in all, the best plan, the {quantity} falls by only "
+                f"{format_number(self.none - self.value, '.2g')}, from {format_number(self.none, '.4g')}."
+            )
         return (
-            f"Replay {self.used} samples: the {quantity} is {format_number(self.value, '.4g')}, instead of "
+            f"Replay {samples}: the {quantity} is {format_number(self.value, '.4g')}, instead of "
             f"{format_number(self.none, '.4g')} without old data."
         )
 

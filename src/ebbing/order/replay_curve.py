@@ -155,7 +155,7 @@ def _gain(name: str, values: Array, best: int) -> str:
     least, without = float(values.min()), float(values[0])
     word = "forgetting" if name == "forgetting" else "generalization error"
     if not best:
-        return f"Any replay of this kind increases expected {word}: without it, {format_number(without)}."
+        return f"Any replay of this kind increases the expected {word}: without it, {format_number(without)}."
     return (
         f"Least expected {word}: {format_number(least)} with {best} samples of each old task at every step, instead of "
         f"{format_number(without)} without replay."

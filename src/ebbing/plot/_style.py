@@ -123,7 +123,9 @@ def inline_picture(draw: Callable[[Axes], object], name: str, size: tuple[float,
 
     colors = ("text.color", "axes.edgecolor", "axes.labelcolor", "xtick.color", "ytick.color")
     settings: dict[Any, Any] = (
-        STYLE | dict.fromkeys(colors, INK) | {"svg.hashsalt": f"ebbing {name}", "axes.facecolor": "none"}
+        STYLE
+        | dict.fromkeys(colors, INK)
+        | {"svg.hashsalt": f"ebbing {name}", "axes.facecolor": "none", "font.size": 10.5, "axes.titlesize": 10.5}
     )
     content = io.StringIO()
     with mpl.rc_context(settings), warnings.catch_warnings():

@@ -18,6 +18,20 @@ CERTIFICATES = {
 }
 """The tables of orders by the end of their file's name, each with a caption."""
 
+_HEADS = {
+    "index": "row",
+    "text": "as computed",
+    "printed": "as printed",
+    "verdict": "sign",
+    "method": "proof",
+    "roots": "roots between 0 and 1",
+    "coefficients": "coefficients, from r^0 on",
+    "counts": "tasks in each category",
+    "polynomials": "different polynomials",
+    "counterexample": "another order is better",
+}
+_VALUES = {"True": "yes", "False": "no", "zero": "0"}
+
 
 def repeats(folder: Path) -> str:
     """Return a row for every claim: what came out, and the line of Python that checks it again."""
@@ -30,11 +44,14 @@ def repeats(folder: Path) -> str:
     rows = []
     for number, entry in enumerate(read_json(file)["verdicts"], start=1):
         name = names.get((entry["claim"], entry["source"]))
-        again = html.escape(f'ebbing.paper.claims.check("{name}")') if name else ""
+        again = html.escape(f'check("{name}")') if name else ""
         cells = _cells("td", [entry[key] for key in ("source", "claim", "procedure", "result")])
         rows.append(f'<tr id="claims-{number}">{cells}<td><code>{again}</code></td></tr>')
-    head = _cells("th", ["Where", "Claim", "What was run", "What came out", "Python that checks it again"])
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+    head = _cells("th", ["Where", "Claim", "What was run", "What came out", "Check it again"])
+    note = (
+        "<p>To check a claim again, in Python: <code>from ebbing.paper.claims import check</code>, then its line.</p>"
+    )
+    return f"{note}<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
 def certificates(folder: Path) -> str:
@@ -45,8 +62,9 @@ def certificates(folder: Path) -> str:
         if not file.exists():
             continue
         rows = [row | {"printed": _plain(row["printed"])} if "printed" in row else row for row in read_rows(file)]
-        body = "".join(f"<tr>{_cells('td', list(row.values()))}</tr>" for row in rows)
-        table = f"<table><thead><tr>{_cells('th', list(rows[0]))}</tr></thead><tbody>{body}</tbody></table>"
+        body = "".join(f"<tr>{_cells('td', [_VALUES.get(x, x) for x in row.values()])}</tr>" for row in rows)
+        heads = [_HEADS.get(name, name) for name in rows[0]]
+        table = f"<table><thead><tr>{_cells('th', heads)}</tr></thead><tbody>{body}</tbody></table>"
         opened = " open" if name == "two" else ""
         parts.append(f"<details{opened}><summary>{html.escape(caption)}</summary>{table}</details>")
     return "".join(parts)

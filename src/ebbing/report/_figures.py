@@ -6,7 +6,7 @@ import math
 from collections import defaultdict
 from pathlib import Path
 
-from ebbing.report._panels import COLORS, SYMBOLS, Figure, Panels, read_json, read_rows, standard_error
+from ebbing.report._panels import COLORS, SYMBOLS, Figure, Panels, read_json, read_rows, spell_out, standard_error
 
 
 def fig1_figure(file: Path) -> Figure:
@@ -124,7 +124,7 @@ def methods_figure(file: Path) -> Figure:
     rows = [row for row in read_rows(file.with_suffix(".csv")) if row["ACC"]]
     protocols = list(dict.fromkeys(row["protocol"] for row in rows))
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    grid = Panels(protocols, columns=min(3, len(protocols)), xlabel="MB that a task adds")
+    grid = Panels([spell_out(name) for name in protocols], columns=min(3, len(protocols)), xlabel="MB that a task adds")
     for index, method in enumerate(methods):
         for panel, protocol in enumerate(protocols):
             mine = [row for row in rows if (row["protocol"], row["method"]) == (protocol, method)]
@@ -140,7 +140,7 @@ def methods_figure(file: Path) -> Figure:
                 COLORS[index % len(COLORS)],
                 name=method,
                 symbol=SYMBOLS[(index // len(COLORS) + index) % len(SYMBOLS)],
-                texts=[f"{len(accuracies)} seeds"],
+                texts=[f"{len(accuracies)} seed{'s' * (len(accuracies) > 1)}"],
             )
     for panel, protocol in enumerate(protocols):
         accuracies = [float(row["ACC"]) for row in rows if row["protocol"] == protocol]

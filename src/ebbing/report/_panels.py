@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#00
 """Okabe and Ito's colors, which the color-blind can tell apart."""
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "triangle-down", "cross", "star")
+
+_STREAMS = {"pmnist": "Permuted MNIST", "cifar100": "Split CIFAR-100"}
 
 Figure = dict[str, Any]
 """Traces and layout of a figure, as plotly takes them."""
@@ -26,6 +29,11 @@ def read_rows(file: Path) -> list[dict[str, str]]:
     """Return the rows of a CSV file by column."""
     with file.open(newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
+
+
+def spell_out(text: str) -> str:
+    """Return a text with the names of streams of tasks in full: pmnist is permuted MNIST."""
+    return re.sub("|".join(rf"\b{name}\b" for name in _STREAMS), lambda found: _STREAMS[found[0]], text)
 
 
 def standard_error(values: list[float]) -> float | None:
@@ -89,13 +97,15 @@ class Panels:
         shown = name not in self._named
         self._named.add(name)
         safe = name.replace("&", "&amp;").replace("<", "&lt;")
+        place = "%{x:.4g}" if all(isinstance(value, float | int) for value in x) else "%{x}"
         self._add(panel, {
             "x": x, "y": y, "mode": mode, "name": safe, "legendgroup": name, "showlegend": shown,
             "marker": {"color": color, "symbol": symbol, "size": 8}, "line": {"color": color, "width": 1.4},
             "error_y": {"type": "data", "array": error, "color": color, "thickness": 1.2, "width": 3},
             "visible": "legendonly" if hidden else True,
             "text": texts or [""] * len(x),
-            "hovertemplate": "%{y:.4g} ± %{error_y.array:.2g}<br>at %{x}<br>%{text}<extra>" + safe + "</extra>",
+            "customdata": ["" if e is None else f" ± {e:.2g}" for e in error],
+            "hovertemplate": f"%{{y:.4g}}%{{customdata}}<br>at {place}<br>%{{text}}<extra>{safe}</extra>",
         })  # fmt: skip
 
     def axis(self, panel: int, letter: str = "y", **settings: Any) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial, reduce
 from importlib.util import find_spec
@@ -14,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ebbing._files import write_atomic
-from ebbing._tables import Tabular, escape_control
+from ebbing._tables import Table, Tabular, escape_control
 from ebbing._versions import versions
 from ebbing.report._template import asset, render
 
@@ -148,10 +149,12 @@ def _part(result: Tabular, place: int) -> dict[str, Any]:
 
     name = type(result).__name__
     heading, readings = PAGES.get(name, (name, {}))
+    answer = result._answer()
+    tables = [_without(answer, table) for table in result._tables()]
     return {
         "heading": heading,
-        "answer": escape_control(result._answer()),
-        "tables": [Markup(table.to_html()) for table in result._tables()],
+        "answer": escape_control(answer),
+        "tables": [Markup(text) for table in tables if (text := table.to_html())],
         "pictures": [
             (Markup(picture), _reading(result, reading))
             for method, reading in readings.items()
@@ -171,8 +174,16 @@ def _reading(result: Tabular, reading: str) -> str:
     return ACCURACIES if _kind(result) == "accuracy" else CURVES
 
 
+def _without(answer: str, table: Table) -> Table:
+    """Return a table without the lines that repeat the answer, which stands above it."""
+    title = "\n".join(line for line in table.title.split("\n") if line != answer)
+    return replace(table, title=title, notes=[note for note in table.notes if note != answer])
+
+
 def _picture(result: Tabular, method: str, place: int) -> str:
     """Return what a method draws; nothing without matplotlib, or where there is nothing to draw."""
+    if getattr(result, "used", None) == 0:  # a plan that replays nothing
+        return ""
     *way, last = method.split(".")
     owner = reduce(getattr, way, result)
     draw = partial(_draw_forgotten, result) if method == "forgotten" else getattr(owner, last, None)

@@ -21,6 +21,8 @@
       head.hidden = !rows.some((row) => !row.hidden && row.dataset.group === head.dataset.group);
     }
     $("shown").textContent = `${shown} of ${rows.length} claims`;
+    $("none").hidden = shown > 0;
+    $("claim-rows").hidden = shown === 0;
   }
   for (const id of ["group", "status", "label", "words"]) $(id).addEventListener("input", filter);
   $("filter").addEventListener("reset", () => requestAnimationFrame(filter));
@@ -38,6 +40,9 @@
   const figures = JSON.parse($("figures").textContent);
   const isNarrow = matchMedia("(max-width: 760px)");
 
+  const isPrinted = matchMedia("print");
+  const PAPER = 690; // pixels that fit between the margins of A4 and Letter
+
   /** The panels of a figure below each other, for a telephone. */
   function stacked(figure) {
     const panels = figure.layout.annotations.length;
@@ -54,6 +59,11 @@
     return layout;
   }
 
+  /** A figure as wide as a sheet of paper, with titles that fit. */
+  function onPaper({ layout }) {
+    return { ...layout, width: PAPER, autosize: false, annotations: layout.annotations.map((note) => ({ ...note, font: { size: 9 } })) };
+  }
+
   /** Traces in which black takes the color of the text. */
   function inInk(traces, ink) {
     const colored = ([key, part]) => [key, part?.color === "#000000" ? { ...part, color: ink } : part];
@@ -64,10 +74,12 @@
     const style = getComputedStyle(document.documentElement);
     const ink = style.getPropertyValue("--ink").trim();
     const rule = style.getPropertyValue("--rule").trim();
+    const soft = style.getPropertyValue("--soft").trim();
     for (const [id, figure] of Object.entries(figures)) {
-      const layout = { ...(isNarrow.matches ? stacked(figure) : figure.layout), paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: ink, family: "system-ui, sans-serif" } };
+      const place = isPrinted.matches ? onPaper(figure) : isNarrow.matches ? stacked(figure) : figure.layout;
+      const layout = { ...place, paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", modebar: { bgcolor: "rgba(0,0,0,0)", color: soft, activecolor: ink }, font: { color: ink, family: "system-ui, sans-serif" } };
       for (const key of Object.keys(layout)) {
-        if (/^[xy]axis/.test(key)) layout[key] = { ...layout[key], gridcolor: rule, linecolor: rule, tickfont: { size: isNarrow.matches ? 10 : 12 } };
+        if (/^[xy]axis/.test(key)) layout[key] = { ...layout[key], gridcolor: rule, linecolor: rule, tickfont: { size: isNarrow.matches || isPrinted.matches ? 10 : 12 } };
       }
       Plotly.react(`figure-${id}`, inInk(figure.data, ink), layout, { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["sendDataToCloud", "lasso2d", "select2d"] });
     }
@@ -76,7 +88,7 @@
   const prefersDark = matchMedia("(prefers-color-scheme: dark)");
   prefersDark.addEventListener("change", draw);
   isNarrow.addEventListener("change", draw);
-  matchMedia("print").addEventListener("change", draw); // on white paper, whatever the screen
+  isPrinted.addEventListener("change", draw); // on white paper of its width, whatever the screen
   $("theme").addEventListener("click", () => {
     const chosen = document.documentElement.dataset.theme;
     document.documentElement.dataset.theme = (chosen ? chosen === "dark" : prefersDark.matches) ? "light" : "dark";

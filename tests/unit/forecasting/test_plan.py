@@ -59,7 +59,7 @@ def test_order_that_matters():
     assert text.startswith("Learn in this order for the least forgetting:")
     assert "All 24 orders were computed." in text
     assert "gains" in text
-    assert "`ebbing.measure`" in text
+    assert "ebbing.measure does" in text
 
 
 def test_order_that_does_not_matter():
@@ -71,7 +71,7 @@ def test_order_that_does_not_matter():
     assert plan.summary().startswith("The order hardly matters here: one chosen on half of the examples gains")
     plans = [forecast("linear", noise(random), loss="squared").best_order() for _ in range(20)]
     assert sum(plan.matters for plan in plans) <= 4  # two standard errors, with their own noise
-    assert any("these examples cannot tell" in plan.summary() for plan in plans)  # few noisy examples
+    assert any("These examples cannot tell" in plan.summary() for plan in plans)  # few noisy examples
 
 
 def test_gain_is_not_that_of_the_examples_that_chose():

@@ -197,7 +197,7 @@ def test_curve_views():
         "expected generalization error",
     ]
     harmful = replay_curve(Problem.orthogonal(T=3, n=50, p=60, sigma=3.0), [0, 1, 2])
-    assert "Any replay of this kind increases expected generalization error" in harmful.summary()
+    assert "Any replay of this kind increases the expected generalization error" in harmful.summary()
     with pytest.raises(ValueError, match="quantity="):
         curve.best_memory("F")
 
