@@ -25,9 +25,9 @@ from bench_methods import distance, processor_time
 from ebbing.learn import Gpm, Schedule, Trgp
 from ebbing.learn.projection import subspaces
 from ebbing.learn.projection._activations import layer_inputs
-from ebbing.learn.projection._integrity import no_fast_path
 from ebbing.learn.projection.learner import ProjectionLearner
 from ebbing.learn.training._machine import single_thread
+from ebbing.learn.training._modes import no_fast_path
 from ebbing.learn.training._outputs import output_tensor
 from harness import Row, at_least, at_most, markdown
 

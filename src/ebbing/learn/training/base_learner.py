@@ -19,7 +19,7 @@ from ebbing.learn.training._arguments import (
     check_generator,
 )
 from ebbing.learn.training._inputs import Inputs
-from ebbing.learn.training._modes import preserved_modes
+from ebbing.learn.training._modes import no_fast_path, preserved_modes
 from ebbing.learn.training._network_checks import check_network
 from ebbing.learn.training._outputs import count_correct
 from ebbing.learn.training._persistence import PersistentNetwork
@@ -206,7 +206,7 @@ class BaseLearner(PersistentNetwork, ABC):
     @contextmanager
     def _task_weights(self, task: int | None) -> Iterator[None]:
         """Make the network that of a task (None: one that has not been learned), in evaluation mode."""
-        with preserved_modes(self.network):
+        with preserved_modes(self.network), no_fast_path():
             self.network.eval()
             yield
 
