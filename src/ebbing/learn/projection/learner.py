@@ -46,6 +46,7 @@ from ebbing.learn.training._buffers import buffer_shapes, check_buffer_shapes, s
 from ebbing.learn.training._inputs import Inputs, first_inputs, input_tensors
 from ebbing.learn.training._modes import frozen_modules, no_fast_path, preserved_modes
 from ebbing.learn.training._network_checks import check_not_inference_mode
+from ebbing.learn.training._next_tokens import loss_of
 from ebbing.learn.training._state_file import State
 from ebbing.learn.training._task_argument import bind_task, task_bound
 from ebbing.learn.training.base_learner import BaseLearner, TrainableParameters
@@ -181,7 +182,7 @@ class ProjectionLearner(BaseLearner):
     def _start_task(self, inputs: Inputs, labels: Tensor, loss: Loss) -> TrainableParameters:
         """Select the trusted tasks, parametrize every layer, and return the parameters to train."""
         self._write_values({name: self._initial_values[name] for name in self._per_task})
-        trust_region = self._select_trust_region(inputs, labels, loss)
+        trust_region = self._select_trust_region(inputs, labels, loss_of(self.network, loss))
         self.trusted.append(trusted_names(self.layers, trust_region, self.tasks))
         named = parametrize_layers(self.method, self.layers, trust_region)
         forward = bind_task(self.network, len(self.tasks))
