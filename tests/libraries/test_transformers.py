@@ -155,7 +155,7 @@ def test_example_of_a_language_model(monkeypatch, capsys):
 
 
 def test_page_on_language_models(monkeypatch, tmp_path):
-    """The loss is what the model returns, and the token accuracy counts its predictions of the next token."""
+    """The loss is what the trainer returns, and the token accuracy counts predictions of the next token."""
     monkeypatch.chdir(tmp_path)
     (measured,), (with_accuracy,) = code_blocks(""), code_blocks("transformers", indent="  ")
     data = {name: Numbers(step) for name, step in (("code", 1), ("medicine", 3))}
@@ -163,11 +163,11 @@ def test_page_on_language_models(monkeypatch, tmp_path):
     namespace["model"] = model = make_language_model()
     exec(measured, namespace)
     matrix = namespace["forgetting"].matrix
-    with torch.no_grad():
-        losses = [float(model.eval()(input_ids=one.tokens, labels=one.tokens).loss) for one in data.values()]
-        predicted = model(input_ids=data["code"].tokens).logits.argmax(-1)
     assert matrix.kind == "error"
-    assert matrix.values[-1] == pytest.approx(losses, rel=1e-4)
+    losses = [namespace["trainer"].evaluate(one)["eval_loss"] for one in data.values()]
+    assert matrix.values[-1] == pytest.approx(losses, rel=1e-6)
+    with torch.no_grad():
+        predicted = model.eval()(input_ids=data["code"].tokens).logits.argmax(-1)
     exec(with_accuracy + "found = trainer.evaluate(test['code'])", scope := namespace | {"data": data["code"]})
     expected = float((predicted[:, :-1] == data["code"].tokens[:, 1:]).float().mean())
     assert scope["found"]["eval_accuracy"] == pytest.approx(expected, abs=1e-6)
