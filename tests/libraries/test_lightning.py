@@ -170,7 +170,7 @@ def test_mistakes_are_told_before_training(tasks):
 def test_networks_without_methods_are_told(tasks):
     class Bare(Module):
         forward = pl.LightningModule.forward
-        validation_step = pl.LightningModule.validation_step
+        validation_step = pl.LightningModule.validation_step  # type: ignore[assignment]
 
     module, loader = Bare(), DataLoader(TensorDataset(*tasks[0][0]), batch_size=20)
     with pytest.raises(ValueError, match=r"a Bare has no validation_step.*add one that calls self.log\('val_acc'"):
