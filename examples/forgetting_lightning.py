@@ -82,7 +82,7 @@ def main() -> None:
     torch.manual_seed(0)
     module = Perceptron()
     learner = Trgp(per_task=("head",)).start(module)
-    protected = ForgettingCallback(test, metric="val_accuracy", learner=learner)
+    protected = ForgettingCallback(test, metric="val_accuracy")
     for name, data in train.items():
         protection = ProtectionCallback(learner, name, data.tensors)
         make_trainer(protection, protected).fit(module, DataLoader(data, batch_size=16, shuffle=True))

@@ -3,6 +3,7 @@
 import re
 import runpy
 import sys
+import textwrap
 from pathlib import Path
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -17,8 +18,10 @@ def run_example(monkeypatch, capsys, name, *arguments):
     return printed, {method: (float(forgetting), float(accuracy)) for method, forgetting, accuracy in lines}
 
 
-def code_blocks(heading):
-    """Return the programs below a heading of the page on integrations, which readers paste."""
+def code_blocks(heading, indent=""):
+    """Return the programs below a heading of the page on integrations, which readers paste; "" for its beginning."""
     page = (EXAMPLES.parent / "docs" / "howto" / "integrations.md").read_text(encoding="utf-8")
-    (section,) = re.findall(rf"^## {heading}\n(.*?)(?=^## )", page, re.MULTILINE | re.DOTALL)
-    return re.findall(r"^```python\n(.*?)^```", section, re.MULTILINE | re.DOTALL)
+    begin = rf"^## {heading}\n" if heading else r"\A"
+    (section,) = re.findall(rf"{begin}(.*?)(?=^## )", page, re.MULTILINE | re.DOTALL)
+    found = re.findall(rf"^{indent}```python\n(.*?)^{indent}```", section, re.MULTILINE | re.DOTALL)
+    return [textwrap.dedent(block) for block in found]

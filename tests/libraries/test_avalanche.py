@@ -171,6 +171,15 @@ def test_models_and_optimizers_that_do_not_fit(benchmark):
         strategy.train(first)
 
 
+def test_class_incremental_benchmarks_give_a_warning():
+    torch.manual_seed(0)
+    data = [[make_task(k, n) for k in range(T)] for n in (40, 20)]
+    unlabeled = tensors_benchmark(*data, task_labels=[0] * T)
+    with pytest.warns(UserWarning, match=r"experience 1 has the task label of an earlier one.*task_labels") as caught:
+        learn(make_strategy([GpmPlugin(per_task=("2",))]), unlabeled)
+    assert len([one for one in caught if "task label" in str(one.message)]) == 1
+
+
 def test_results_that_do_not_fit():
     key = "Top1_Acc_Exp/eval_phase/test_stream/Task000/Exp00{}"
     row = {key.format(i): 0.5 for i in range(2)}

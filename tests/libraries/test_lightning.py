@@ -120,7 +120,7 @@ def test_protection(tasks, callbacks_in_order):
     torch.manual_seed(1)
     module = Module()
     learner = Gpm(per_task=("head",), num_examples=100).start(module)
-    forgetting = ForgettingCallback(tasks[1], metric="val_acc", learner=learner)
+    forgetting = ForgettingCallback(tasks[1], metric="val_acc")  # it finds the learner
     for k, data in enumerate(tasks[0]):
         callbacks = [forgetting, ProtectionCallback(learner, f"task {k}", data)]
         trainer = make_trainer(*callbacks if callbacks_in_order else callbacks[::-1])
@@ -164,6 +164,37 @@ def test_mistakes_are_told_before_training(tasks):
     saving = pl.Trainer(max_epochs=1, logger=False, callbacks=[ProtectionCallback(learner, "first", data)])
     with pytest.raises(ValueError, match="enable_checkpointing=False"):
         saving.fit(module, loader)
+    assert learner.tasks == []
+
+
+def test_networks_without_methods_are_told(tasks):
+    class Bare(Module):
+        forward = pl.LightningModule.forward
+        validation_step = pl.LightningModule.validation_step  # type: ignore[assignment]
+
+    module, loader = Bare(), DataLoader(TensorDataset(*tasks[0][0]), batch_size=20)
+    with pytest.raises(ValueError, match=r"a Bare has no validation_step.*add one that calls self.log\('val_acc'"):
+        make_trainer(ForgettingCallback(tasks[1], metric="val_acc")).fit(module, loader)
+    with pytest.raises(ValueError, match=r"a Bare has no forward.*call self\(inputs\) in training_step"):
+        make_trainer(ProtectionCallback(Gpm().start(module), "first", tasks[0][0])).fit(module, loader)
+
+
+def test_a_trainer_that_is_used_up_is_noticed(tasks):
+    forgetting = ForgettingCallback(tasks[1], metric="val_acc")
+    trainer, module = make_trainer(forgetting), Module()
+    loader = DataLoader(TensorDataset(*tasks[0][0]), batch_size=20)
+    trainer.fit(module, loader)
+    with pytest.raises(ValueError, match=r"'task 1' was not learned.*create a Trainer for each task"):
+        trainer.fit(module, loader)
+    assert forgetting.matrix.learned == 1
+
+
+def test_names_of_both_callbacks_must_agree(tasks):
+    module, data = Module(), tasks[0][0]
+    learner = Gpm(per_task=("head",), num_examples=100).start(module)
+    callbacks = ForgettingCallback(tasks[1], metric="val_acc"), ProtectionCallback(learner, "Task 0", data)
+    with pytest.raises(ValueError, match=r"task 'Task 0' is not next.*this run learns 'task 0'"):
+        make_trainer(*callbacks).fit(module, DataLoader(TensorDataset(*data), batch_size=20))
     assert learner.tasks == []
 
 

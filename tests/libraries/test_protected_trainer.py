@@ -131,6 +131,30 @@ def test_mistakes_are_told_before_training(tmp_path):
     assert learner.tasks == []
 
 
+@pytest.mark.parametrize("method", [Gpm, Trgp])
+def test_regression_is_learned(tmp_path, method):
+    class Numbers(Sequences):
+        def __getitem__(self, index):
+            return super().__getitem__(index) | {"labels": 3.0 * self.labels[index] - 1}
+
+    learner = method(per_task=("classifier",), num_examples=30).start(make_model(num_labels=1))
+    data = {name: Numbers(k, 60) for k, name in enumerate(TESTS)}
+    forgetting = ForgettingCallback(data, metric="loss")
+    for name, part in data.items():
+        trainer = make_trainer(learner, name, tmp_path, train_dataset=part, compute_metrics=None)
+        forgetting.attach(trainer)
+        trainer.train()
+    assert forgetting.matrix.values[2, 1] < forgetting.matrix.values[1, 1]
+    assert abs(forgetting.matrix.forgetting) < 0.1
+
+
+def test_names_of_task_and_evaluation_must_agree(tmp_path):
+    learner = Gpm(per_task=("classifier",), num_examples=30).start(make_model())
+    trainer = make_trainer(learner, "even", tmp_path, compute_metrics=accuracy)
+    with pytest.raises(ValueError, match=r"task 'even' is not next.*this run learns 'Even'"):
+        ForgettingCallback({"Even": Sequences(0, 20)}).attach(trainer)
+
+
 def test_examples_are_drawn_from_all_of_the_data(tmp_path):
     class Counted(Dataset):
         seen: set[int] = set()  # noqa: RUF012

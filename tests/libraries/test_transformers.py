@@ -1,16 +1,40 @@
 """transformers: matrices of sequences of Trainer runs."""
 
 import doctest
+import re
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from run_example import code_blocks, run_example
 from tiny_bert import Sequences, accuracy, make_arguments, make_model
-from transformers import Trainer, TrainerCallback
+from torch.utils.data import Dataset
+from transformers import GPT2Config, GPT2LMHeadModel, Trainer, TrainerCallback
 
 import ebbing.integrations.transformers as transformers_integration
 from ebbing import read_matrix
 from ebbing.integrations.transformers import ForgettingCallback
+
+
+class Numbers(Dataset):
+    """Sequences that count by a step."""
+
+    def __init__(self, step):
+        self.tokens = (torch.arange(24)[:, None] + step * torch.arange(6)) % 12
+
+    def __len__(self):
+        return len(self.tokens)
+
+    def __getitem__(self, index):
+        return {"input_ids": self.tokens[index], "labels": self.tokens[index]}
+
+
+def make_language_model():
+    torch.manual_seed(0)
+    sizes: dict[str, Any] = {"vocab_size": 12, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 6}
+    return GPT2LMHeadModel(GPT2Config(bos_token_id=0, eos_token_id=0, **sizes))
+
 
 TESTS = {"even": Sequences(0, 40, seed=1), "odd": Sequences(1, 40, seed=1)}
 
@@ -119,3 +143,31 @@ def test_attaching_to_another_trainer_is_noticed(tmp_path):
 
 def test_examples_in_docstrings():
     assert doctest.testmod(transformers_integration).failed == 0
+
+
+@pytest.mark.filterwarnings("ignore:'pin_memory'")  # there is no accelerator here
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`")  # PEFT asks transformers for it
+def test_example_of_a_language_model(monkeypatch, capsys):
+    printed, found = run_example(monkeypatch, capsys, "forgetting_language_model.py")
+    assert "loss on each task" in printed
+    assert float(re.findall(r"^forgetting +(.*?) ", printed, re.MULTILINE)[0]) > 1
+    assert found["Tokens"][0] > 0.5
+
+
+def test_page_on_language_models(monkeypatch, tmp_path):
+    """The loss is what the trainer returns, and the token accuracy counts predictions of the next token."""
+    monkeypatch.chdir(tmp_path)
+    (measured,), (with_accuracy,) = code_blocks(""), code_blocks("transformers", indent="  ")
+    data = {name: Numbers(step) for name, step in (("code", 1), ("medicine", 3))}
+    namespace: dict[str, Any] = {"arguments": make_arguments(tmp_path), "train": data, "test": data, "Trainer": Trainer}
+    namespace["model"] = model = make_language_model()
+    exec(measured, namespace)
+    matrix = namespace["forgetting"].matrix
+    assert matrix.kind == "error"
+    losses = [namespace["trainer"].evaluate(one)["eval_loss"] for one in data.values()]
+    assert matrix.values[-1] == pytest.approx(losses, rel=1e-6)
+    with torch.no_grad():
+        predicted = model.eval()(input_ids=data["code"].tokens).logits.argmax(-1)
+    exec(with_accuracy + "found = trainer.evaluate(test['code'])", scope := namespace | {"data": data["code"]})
+    expected = float((predicted[:, :-1] == data["code"].tokens[:, 1:]).float().mean())
+    assert scope["found"]["eval_accuracy"] == pytest.approx(expected, abs=1e-6)

@@ -25,7 +25,7 @@ class Sequences(Dataset):
         return {"input_ids": self.tokens[index], "attention_mask": mask, "labels": self.labels[index]}
 
 
-def make_model(seed=0):
+def make_model(seed=0, **changed):
     torch.manual_seed(seed)
     sizes: dict[str, Any] = {
         "vocab_size": TOKENS,
@@ -35,7 +35,7 @@ def make_model(seed=0):
         "num_attention_heads": 2,
         "intermediate_size": 32,
     }
-    return BertForSequenceClassification(BertConfig(**sizes))
+    return BertForSequenceClassification(BertConfig(**sizes | changed))
 
 
 def make_arguments(folder, **changed):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from ebbing._warnings import warn
 from ebbing.integrations._recorder import metric_kind
 from ebbing.integrations.measured_matrix import MeasuredMatrix
 from ebbing.learn import Gpm, Trgp
@@ -65,6 +66,7 @@ class ProtectionPlugin(SupervisedPlugin):
         self.learner = None
         self._training, self._evaluation = ExitStack(), ExitStack()
         self._trained: int | None = None  # the experience that is learned now
+        self._labels: dict[int, set[int]] = {}  # task labels of the experiences so far, by their numbers
 
     def before_training_exp(self, strategy: Any, *args: Any, **kwargs: Any) -> None:
         """Open the task, and give its parameters to the strategy's optimizer.
@@ -89,6 +91,7 @@ class ProtectionPlugin(SupervisedPlugin):
             raise ValueError(f"the optimizer has {len(groups)} groups of parameters: give it one")
         self._abandon()
         number = strategy.experience.current_experience
+        self._warn_if_unlabeled(number, strategy.experience.task_labels)
         task = self.learner.task(_name(number), self._examples(strategy))
         parameters = self._training.enter_context(task)
         before = groups[0]["params"]
@@ -146,6 +149,16 @@ class ProtectionPlugin(SupervisedPlugin):
         chosen = torch.randperm(len(dataset), generator=torch.Generator().manual_seed(0))[:count].tolist()
         pairs = [dataset[index][:2] for index in chosen]
         return torch.stack([x for x, _ in pairs]), torch.tensor([int(y) for _, y in pairs])
+
+    def _warn_if_unlabeled(self, experience: int, labels: Sequence[int]) -> None:
+        """Warn at the second experience if its task label is that of the first: no other method tells them apart."""
+        self._labels[experience] = {*labels}
+        if len(self._labels) == 2 and set.intersection(*self._labels.values()):
+            warn(
+                f"experience {experience} has the task label of an earlier one, as in a class-incremental benchmark: "
+                "this plugin knows the experience of what it evaluates (task-incremental), so do not compare its "
+                "accuracy with that of methods which do not; give the benchmark task_labels=[0, 1, ...] if they may"
+            )
 
     def _abandon(self) -> None:
         """Undo a task or an evaluation that an error has interrupted."""

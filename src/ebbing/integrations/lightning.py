@@ -11,12 +11,11 @@ Importing this module imports Lightning (the package lightning, or else pytorch_
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, nullcontext
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack, nullcontext
 from typing import TYPE_CHECKING, Any
 
-import torch
-
+from ebbing.integrations._lightning_validation import measure
 from ebbing.integrations._recorder import MatrixRecorder
 from ebbing.integrations.measured_matrix import MeasuredMatrix
 from ebbing.metrics import Kind
@@ -48,7 +47,8 @@ class ForgettingCallback(Callback):
             averaged by their sizes, as Lightning does; a metric of torchmetrics is computed at the end.
         kind: "error" if lower values of the metric are better, "accuracy" if higher ones; None if the last word of its
             name is "accuracy", "acc", "loss" or "error".
-        learner: The learner, if old tasks are protected: each task is then measured with its own values.
+        learner: A learner, if each task is to be measured with its own values; by default that of the trainer's
+            `ProtectionCallback`, if it has one.
         resume: Whether to continue an interrupted sequence, from the matrix in the file. `remaining` has the tasks that
             are still to be learned.
 
@@ -71,6 +71,7 @@ class ForgettingCallback(Callback):
             raise ValueError(f"eval_dataloaders is a {type(eval_dataloaders).__name__}: give {{name: DataLoader}}")
         self.eval_dataloaders, self.learner = dict(eval_dataloaders), learner
         self._recorder = MatrixRecorder(self.eval_dataloaders, metric, kind, file, resume=resume)
+        self._steps = 0  # that the trainer had made when the task began
 
     @property
     def matrix(self) -> MeasuredMatrix:
@@ -90,9 +91,17 @@ class ForgettingCallback(Callback):
             pl_module: The module.
 
         Raises:
-            ValueError: If all tasks are learned, or the `validation_step` does not log the metric.
+            ValueError: If all tasks are learned, another task is next, or the `validation_step` does not log the
+                metric.
         """
-        self._recorder.start_task(None)
+        if type(pl_module).validation_step is LightningModule.validation_step:
+            raise ValueError(
+                f"a {type(pl_module).__name__} has no validation_step, which measures: add one that calls "
+                f"self.log({self._recorder.metric!r}, value)"
+            )
+        protection = _protection(trainer)
+        self._recorder.start_task(None if protection is None else protection.task)
+        self._steps = trainer.global_step
         if self._recorder.step == 1:
             self._measure(0, trainer, pl_module)
 
@@ -102,11 +111,20 @@ class ForgettingCallback(Callback):
         Args:
             trainer: The trainer.
             pl_module: The module.
+
+        Raises:
+            ValueError: If nothing was trained.
         """
+        if trainer.global_step == self._steps:
+            raise ValueError(
+                f"fit() made no step, so {self.remaining[0]!r} was not learned: a Trainer that has reached its "
+                "max_epochs trains nothing more; create a Trainer for each task"
+            )
         self._measure(self._recorder.step, trainer, pl_module)
 
     def _measure(self, step: int, trainer: Trainer, module: LightningModule) -> None:
-        learner = self.learner
+        protection = _protection(trainer)
+        learner = self.learner if protection is None or self.learner is not None else protection.learner
 
         def evaluate(name: str) -> float:
             with learner.evaluating(name) if learner is not None and name in learner.tasks else nullcontext():
@@ -152,13 +170,18 @@ class ProtectionCallback(Callback):
             stage: What the trainer is about to do.
 
         Raises:
-            ValueError: If the module is not the learner's network, or checkpoints would be written.
+            ValueError: If the module is not the learner's network or has no forward, or checkpoints would be written.
         """
         if stage != "fit":
             return
         if self.learner.network is not pl_module:
             raise ValueError(
                 "the module is not the learner's network: start the learner with the module that is trained"
+            )
+        if type(pl_module).forward is LightningModule.forward:
+            raise ValueError(
+                f"a {type(pl_module).__name__} has no forward, by which the inputs of its layers are measured: define "
+                "forward(inputs), and call self(inputs) in training_step"
             )
         if trainer.checkpoint_callbacks:
             raise ValueError(
@@ -191,84 +214,7 @@ class ProtectionCallback(Callback):
                 raise
 
 
-def measure(module: LightningModule, batches: Iterable[Any], metric: str) -> float:
-    """Return what a module's `validation_step` logs under a name, over all batches.
-
-    Args:
-        module: The module. It is evaluated, and left as it was.
-        batches: The batches, such as a DataLoader.
-        metric: The name.
-
-    Returns:
-        The mean over batches, weighted by their sizes; or what a metric of torchmetrics computes.
-
-    Raises:
-        ValueError: If nothing is logged under that name.
-    """
-    logged = _Logged()
-    modes = [(part, part.training) for part in module.modules()]
-    with torch.no_grad(), _replaced(module, "log", logged.log), _replaced(module, "log_dict", logged.log_dict):
-        try:
-            module.eval()
-            module.on_validation_epoch_start()
-            for index, batch in enumerate(batches):
-                on_device = module.transfer_batch_to_device(batch, module.device, 0)
-                logged.size = _batch_size(on_device)
-                module.validation_step(on_device, index)
-            module.on_validation_epoch_end()
-        finally:
-            for part, training in modes:
-                part.training = training
-    return logged.result(metric)
-
-
-class _Logged:
-    """What a module logs, in place of Lightning's own collection."""
-
-    def __init__(self) -> None:
-        self.size = 1
-        self._sums: dict[str, tuple[float, float]] = {}
-        self._metrics: dict[str, Any] = {}
-
-    def log(self, name: str, value: Any, *args: Any, batch_size: int | None = None, **kwargs: Any) -> None:
-        if callable(getattr(value, "compute", None)):
-            self._metrics[name] = value
-            return
-        weight, (total, weights) = batch_size or self.size, self._sums.get(name, (0.0, 0.0))
-        self._sums[name] = total + weight * float(value), weights + weight
-
-    def log_dict(self, dictionary: Mapping[str, Any], *args: Any, **kwargs: Any) -> None:
-        for name, value in dictionary.items():
-            self.log(name, value, *args, **kwargs)
-
-    def result(self, name: str) -> float:
-        if name in self._metrics:
-            value = float(self._metrics[name].compute())
-            self._metrics[name].reset()
-            return value
-        if name not in self._sums:
-            known = ", ".join([*self._sums, *self._metrics]) or "nothing; are there any batches?"
-            raise ValueError(
-                f"metric={name!r}: the validation_step logs no such value; it logs {known}; add "
-                f"self.log({name!r}, value) to it"
-            )
-        total, weights = self._sums[name]
-        return total / weights
-
-
-@contextmanager
-def _replaced(module: LightningModule, name: str, function: Any) -> Iterator[None]:
-    """Replace a method of one module for a while."""
-    vars(module)[name] = function
-    try:
-        yield
-    finally:
-        del vars(module)[name]
-
-
-def _batch_size(batch: Any) -> int:
-    """Return the size of the first tensor in a batch, as Lightning takes it."""
-    if isinstance(batch, torch.Tensor):
-        return len(batch) if batch.ndim else 1
-    parts = batch.values() if isinstance(batch, Mapping) else batch if isinstance(batch, tuple | list) else ()
-    return next((size for size in map(_batch_size, parts)), 1)
+def _protection(trainer: Trainer) -> ProtectionCallback | None:
+    """Return the callback of a trainer that protects old tasks, if it has one."""
+    callbacks: Iterable[Any] = trainer.callbacks  # type: ignore[attr-defined]
+    return next((one for one in callbacks if isinstance(one, ProtectionCallback)), None)

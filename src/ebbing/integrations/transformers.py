@@ -92,12 +92,13 @@ class ForgettingCallback(TrainerCallback):
 
         Args:
             trainer: The trainer; the callback is added to it.
-            task: The name of the task that this run learns, to be sure; by default the next one.
+            task: The name of the task that this run learns, to be sure; by default that of a `ProtectedTrainer`, or the
+                next one.
 
         Raises:
             ValueError: If all tasks are learned, another task is next, or the trainer cannot measure the metric.
         """
-        self._task = self._recorder.start_task(task)
+        self._task = self._recorder.start_task(task or getattr(trainer, "task", None))
         if self._recorder.metric != "loss" and trainer.compute_metrics is None:
             raise ValueError(
                 f"metric={self._recorder.metric!r}, but the trainer has no compute_metrics: give it one that returns "
@@ -234,7 +235,9 @@ class ProtectedTrainer(Trainer):
         callbacks = [one for one in self.callback_handler.callbacks if isinstance(one, ForgettingCallback)]
         for callback in callbacks:
             callback._measure_initial()
-        with self.learner.task(self.task, self._examples()):
+        inputs, labels = self._examples()
+        loss = {} if not self._is_regression(labels) else {"loss": _squared_error}
+        with self.learner.task(self.task, (inputs, labels), **loss):
             result = super().train(*args, **kwargs)
         self.optimizer = self.lr_scheduler = None  # their parameters are gone
         for callback in callbacks:
@@ -251,6 +254,10 @@ class ProtectedTrainer(Trainer):
             The context.
         """
         return self.learner.evaluating(task) if task in self.learner.tasks else nullcontext()
+
+    def _is_regression(self, labels: Any) -> bool:
+        """Return whether the model learns numbers, as transformers decides it: floating-point labels, one output."""
+        return labels.is_floating_point() and getattr(getattr(self.model, "config", None), "num_labels", None) == 1
 
     def _examples(self) -> tuple[dict[str, Any], Any]:
         """Return as many random examples of the training data as the learner measures, collated as one batch."""
@@ -270,3 +277,8 @@ class ProtectedTrainer(Trainer):
                 f"examples have no labels, but {', '.join(inputs)}: give a dataset with the column 'labels'"
             )
         return inputs, inputs.pop(found[0])
+
+
+def _squared_error(outputs: Any, labels: Any) -> Any:
+    """Return the loss of a model with one output, by which TRGP selects the tasks that a regression trusts."""
+    return (outputs.squeeze(-1) - labels).square().mean()

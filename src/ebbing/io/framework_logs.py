@@ -133,7 +133,8 @@ def read_avalanche_log(path: str | os.PathLike[str]) -> Matrix:
         path: The file.
 
     Returns:
-        The matrix (T, T), as fractions; of several evaluations after one experience, the last.
+        The matrix (T, T), as fractions; (T+1, T), row 0 for the initial model, if it was evaluated before the first
+        experience. Of several evaluations after one experience, the last.
 
     Raises:
         ValueError: If the file is another.
@@ -157,12 +158,14 @@ def read_avalanche_log(path: str | os.PathLike[str]) -> Matrix:
     for number, line in enumerate(lines, 2):
         try:
             task, after, accuracy = line.split(",")[:3]
-            entries[int(after), int(task)] = float(accuracy)
+            entries[-1 if after == "None" else int(after), int(task)] = float(accuracy)
         except ValueError:
             raise ValueError(f"{file}: line {number} is {line[:40]!r}; is it half-written?") from None
     tasks = 1 + max((max(key) for key in entries), default=-1)
-    run = {t + 1: [entries.get((t, i), math.nan) for i in range(tasks)] for t in range(tasks)}
-    return _matrix(file, [run] if entries else [], None)
+    rows = {t + 1: [entries.get((t, i), math.nan) for i in range(tasks)] for t in range(-1, tasks)}
+    initial = rows.pop(0)
+    matrix = _matrix(file, [rows] if entries else [], None)
+    return matrix if np.isnan(initial).all() else np.vstack([initial, matrix])
 
 
 def read_log(path: str | os.PathLike[str], run: int | None = None) -> Matrix:

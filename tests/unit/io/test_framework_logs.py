@@ -166,6 +166,8 @@ def test_avalanche_csv(tmp_path):
     file.write_text("eval_exp,training_exp,eval_accuracy,eval_loss,forgetting\n0,0,0.9,1,0\n1,0,0.5,1,0\n1,1,0.8,1,0\n")
     np.testing.assert_array_equal(read_avalanche_log(file), [[0.9, 0.5], [math.nan, 0.8]])
     np.testing.assert_array_equal(read_matrix(file), [[0.9, 0.5], [math.nan, 0.8]])
+    file.write_text("eval_exp,training_exp,eval_accuracy\n0,None,0.4\n1,None,0.5\n0,0,0.9\n1,0,0.6\n0,1,0.7\n1,1,0.8\n")
+    np.testing.assert_array_equal(read_matrix(file), [[0.4, 0.5], [0.9, 0.6], [0.7, 0.8]])  # with the initial model
     file.write_text("eval_exp,training_exp,eval_accuracy,eval_loss,forgetting\n0,0\n")
     with pytest.raises(ValueError, match="line 2 is '0,0'; is it half-written"):
         read_avalanche_log(file)

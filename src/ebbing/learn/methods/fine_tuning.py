@@ -17,7 +17,7 @@ from torch import nn
 from ebbing.learn._stored_names import stored_settings
 from ebbing.learn.projection._layer_discovery import check_per_task, per_task_values
 from ebbing.learn.training._buffers import buffer_shapes, check_buffer_shapes, snapshot_buffers
-from ebbing.learn.training._modes import preserved_modes
+from ebbing.learn.training._modes import no_fast_path, preserved_modes
 from ebbing.learn.training._network_checks import check_not_inference_mode
 from ebbing.learn.training._state_file import State, with_prefix
 from ebbing.learn.training._task_argument import task_bound
@@ -187,7 +187,8 @@ class FineTuningLearner(BaseLearner):
     def _task_weights(self, task: int | None) -> Iterator[None]:
         weights = {} if task is None else self._weights_of(task)
         before = self._copy_values(weights)
-        with preserved_modes(self.network), self._restored_after(lambda: self._write_values(before)):
+        restored = self._restored_after(lambda: self._write_values(before))
+        with preserved_modes(self.network), no_fast_path(), restored:
             self._write_values(weights)
             self.network.eval()
             yield

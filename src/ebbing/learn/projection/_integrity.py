@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
 from ebbing._warnings import warn
+from ebbing.learn.projection._adapters import check_adapters
 from ebbing.learn.projection._layers import Layer
 from ebbing.learn.projection._recording import recorded_inputs
 from ebbing.learn.projection._unprotected import Problem, describe_problems
@@ -89,17 +90,6 @@ def warn_if_changed(layers: list[Layer], expected: Fingerprint | None) -> Finger
             "may be forgotten; between tasks leave the network unchanged, or load() a saved learner"
         )
     return now
-
-
-@contextmanager
-def no_fast_path() -> Iterator[None]:
-    """Disable PyTorch's fast path of transformers, which reads the weights of layers without calling the layers."""
-    before = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(before)
 
 
 @contextmanager
@@ -199,6 +189,12 @@ def check_basis_update(method: object, layer: str, M: Tensor, update: object) ->
         )
     if len(used.unique()) < len(used):
         raise ValueError(f"{where} returned a column number twice: return each once")
+
+
+def check_supported(network: nn.Module) -> None:
+    """Raise an error for networks of which no part can be protected as they are: compiled, or with merged adapters."""
+    check_not_compiled(network)
+    check_adapters(network)
 
 
 def check_not_compiled(network: nn.Module) -> None:

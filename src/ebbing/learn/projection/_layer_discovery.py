@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from torch import nn
 
+from ebbing.learn.projection._adapters import adapter_problems
 from ebbing.learn.projection._embedding import EmbeddingLayer
 from ebbing.learn.projection._layer_kinds import Kind, LinearKind, TransposedLinearKind, is_attention
 from ebbing.learn.projection._layers import Layer, full_name
@@ -66,7 +67,7 @@ def discover_layers(network: nn.Module, per_task: Sequence[str]) -> NetworkParts
     for name, module in network.named_modules():
         check_not_lazy(name, module)
     check_memory(network, set(_full_names(selected)))
-    found = _Discovery(selected)
+    found = _Discovery(selected, adapter_problems(network))
     for name, module in network.named_modules():
         found.add_module(name, module)
     layers, problems = found.layers()
@@ -86,10 +87,11 @@ class _Discovery:
 
     Args:
         selected: For every module, its parameters and buffers that `per_task` selects.
+        adapters: By name, modules of adapters that cannot be protected, though they consist of layers.
     """
 
-    def __init__(self, selected: dict[str, list[str]]) -> None:
-        self.selected = selected
+    def __init__(self, selected: dict[str, list[str]], adapters: dict[str, Problem]) -> None:
+        self.selected, self.adapters = selected, adapters
         self.norms: list[str] = []
         self.biases: list[str] = []
         self._problems: list[Problem] = []
@@ -115,6 +117,8 @@ class _Discovery:
                 continue
             if key in self.selected[name]:
                 self._selected_parameters.setdefault(id(parameter), full_name(name, key))
+            elif name in self.adapters:
+                self._others.setdefault(id(parameter), self.adapters[name])
             elif key in weights and unsupported_reason(module) is None:
                 use = Use(self._hosts.get(module, module), module, key)
                 self._weights.setdefault(id(parameter), []).append(_WeightUse(name, use, weights[key]))

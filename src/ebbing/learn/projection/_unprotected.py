@@ -72,6 +72,8 @@ def problem_of(name: str, module: nn.Module, key: str) -> Problem:
     if any(product_parameters(part)[0] for part in module.modules()):
         where = f"module {name!r}" if name else "the network"
         return Problem(full_name(name, key), f"{where} has a parameter {key!r} outside of its layers")
+    if isinstance(module, nn.ParameterDict | nn.ParameterList):  # as many adapters of PEFT have
+        return Problem(name, f"the parameters {name!r} are no weight of a layer")
     if not name:
         return Problem(key, f"the network has a parameter {key!r} outside of its layers")
     return Problem(name, f"layer {name!r} ({kind}) is no product of a weight and inputs")

@@ -23,13 +23,12 @@ from ebbing.learn.projection._activations import batch_size, layer_inputs, weigh
 from ebbing.learn.projection._autograd import no_autocast
 from ebbing.learn.projection._integrity import (
     Fingerprint,
-    check_not_compiled,
     check_precision,
     check_same_parameters,
     check_single_use,
+    check_supported,
     checked_optimizers,
     fingerprint,
-    no_fast_path,
     parameter_signatures,
     unchanged_weights,
     warn_if_changed,
@@ -45,8 +44,9 @@ from ebbing.learn.projection._trust_region import TrustRegion, empty_trust_regio
 from ebbing.learn.training._arguments import as_examples
 from ebbing.learn.training._buffers import buffer_shapes, check_buffer_shapes, snapshot_buffers
 from ebbing.learn.training._inputs import Inputs, first_inputs, input_tensors
-from ebbing.learn.training._modes import frozen_modules, preserved_modes
+from ebbing.learn.training._modes import frozen_modules, no_fast_path, preserved_modes
 from ebbing.learn.training._network_checks import check_not_inference_mode
+from ebbing.learn.training._next_tokens import loss_of
 from ebbing.learn.training._state_file import State
 from ebbing.learn.training._task_argument import bind_task, task_bound
 from ebbing.learn.training.base_learner import BaseLearner, TrainableParameters
@@ -81,7 +81,7 @@ class ProjectionLearner(BaseLearner):
     def __init__(self, network: nn.Module, method: ProjectionRules) -> None:
         super().__init__(network, method.schedule)
         self.method = method
-        check_not_compiled(network)
+        check_supported(network)
         self.layers, self._norms, self._per_task, biases = discover_layers(network, method.per_task)
         check_precision(self.layers)
         # Buffers outside of norms, such as running statistics of a custom module, are task-specific, too.
@@ -143,7 +143,7 @@ class ProjectionLearner(BaseLearner):
         with self._lock, torch.enable_grad():
             self._check_new_task(task)
             self._restore_network()
-            check_not_compiled(self.network)
+            check_supported(self.network)
             check_same_parameters(self.network, self._signatures)
             self._fingerprint = warn_if_changed(self.layers, self._fingerprint)
             pair = as_examples(examples, max(self._num_examples()), self._dtype, self.schedule.batch_size)
@@ -182,7 +182,7 @@ class ProjectionLearner(BaseLearner):
     def _start_task(self, inputs: Inputs, labels: Tensor, loss: Loss) -> TrainableParameters:
         """Select the trusted tasks, parametrize every layer, and return the parameters to train."""
         self._write_values({name: self._initial_values[name] for name in self._per_task})
-        trust_region = self._select_trust_region(inputs, labels, loss)
+        trust_region = self._select_trust_region(inputs, labels, loss_of(self.network, loss))
         self.trusted.append(trusted_names(self.layers, trust_region, self.tasks))
         named = parametrize_layers(self.method, self.layers, trust_region)
         forward = bind_task(self.network, len(self.tasks))
@@ -268,7 +268,7 @@ class ProjectionLearner(BaseLearner):
             write_weights(self.layers, weights)
             self._write_values(before)
 
-        with preserved_modes(self.network), self._restored_after(restore):
+        with preserved_modes(self.network), no_fast_path(), self._restored_after(restore):
             if task is not None:
                 self._write_values(self._initial_values | self._task_values[task])
             if task is not None and not shared:

@@ -1,10 +1,11 @@
-"""The training or evaluation mode of modules, preserved or frozen."""
+"""The training or evaluation mode of modules, preserved or frozen, and what evaluation mode must not do."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
+import torch
 from torch import nn
 
 
@@ -43,3 +44,21 @@ def frozen_modules(network: nn.Module, names: Iterable[str]) -> Iterator[None]:
             module.__dict__.pop("train", None)
         for parameter in trained:
             parameter.requires_grad_(True)
+
+
+@contextmanager
+def no_fast_path() -> Iterator[None]:
+    """Disable PyTorch's fast path of transformers, which reads the weights of layers without calling the layers.
+
+    It is taken in evaluation mode. What replaces a layer, such as a parametrization or an adapter of PEFT, is ignored
+    there: https://github.com/huggingface/peft/issues/761.
+
+    Yields:
+        None.
+    """
+    before = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(before)

@@ -11,6 +11,10 @@ def check_network(network: nn.Module) -> None:
     if not isinstance(network, nn.Module):
         raise ValueError(f"a network of type {type(network).__name__}: give a torch.nn.Module")
     _check_not_wrapped(network)
+    if type(network).forward is nn.Module.forward and "forward" not in vars(network):
+        raise ValueError(
+            f"a {type(network).__name__} has no forward, by which a learner computes outputs: define forward(inputs)"
+        )
     if not any(parameter.requires_grad for parameter in network.parameters()):
         raise ValueError("the network has no trainable parameter: set requires_grad of at least one")
     for name, module in network.named_modules():

@@ -19,8 +19,9 @@ from ebbing.learn.training._arguments import (
     check_generator,
 )
 from ebbing.learn.training._inputs import Inputs
-from ebbing.learn.training._modes import preserved_modes
+from ebbing.learn.training._modes import no_fast_path, preserved_modes
 from ebbing.learn.training._network_checks import check_network
+from ebbing.learn.training._next_tokens import align_tokens, loss_of
 from ebbing.learn.training._outputs import count_correct
 from ebbing.learn.training._persistence import PersistentNetwork
 from ebbing.learn.training._task_argument import bind_task, task_bound
@@ -77,7 +78,8 @@ class BaseLearner(PersistentNetwork, ABC):
                 every epoch; or an iterable of batches, such as a DataLoader; or a `TaskData`. Inputs may be a
                 dictionary of tensors, which the network takes as keywords; and a dictionary with "labels" is a pair.
             validation: Validation data for a schedule with patience; by default that of a `TaskData`.
-            loss: The mean loss of outputs and labels; by default cross-entropy.
+            loss: The mean loss of outputs and labels; by default cross-entropy. Causal language models of transformers
+                take `labels=input_ids`, as their own loss does: outputs predict the next token.
             optimizer: A function from the parameters to train to an optimizer, such as
                 `lambda parameters: AdamW(parameters, lr=2e-5)`. Its learning rate takes the place of the schedule's.
             scheduler: A function from the optimizer to a scheduler of its learning rates, such as
@@ -104,7 +106,7 @@ class BaseLearner(PersistentNetwork, ABC):
                 self._batches(data, generator, any_labels=loss is not task_loss),
                 task=task,
                 validation=None if pair is None else self._pair_to_device(pair),
-                loss=loss,
+                loss=loss_of(self.network, loss),
                 optimization=optimization,
                 generator=generator,
                 checkpoint=checkpoint,
@@ -177,7 +179,8 @@ class BaseLearner(PersistentNetwork, ABC):
             with self._task_weights(index), torch.no_grad():
                 for inputs, labels in epoch_batches(data, size, None, self._device, any_labels=True)():
                     check_classified(task, labels, custom_loss=task in self._custom_losses)
-                    counts += torch.tensor(count_correct(forward(self._copy_to_device(inputs)), labels))
+                    outputs = forward(self._copy_to_device(inputs))
+                    counts += torch.tensor(count_correct(*align_tokens(self.network, outputs, labels)))
         if not counts[1]:
             raise ValueError("no examples: give at least one")
         return int(counts[0]) / int(counts[1])
@@ -206,7 +209,7 @@ class BaseLearner(PersistentNetwork, ABC):
     @contextmanager
     def _task_weights(self, task: int | None) -> Iterator[None]:
         """Make the network that of a task (None: one that has not been learned), in evaluation mode."""
-        with preserved_modes(self.network):
+        with preserved_modes(self.network), no_fast_path():
             self.network.eval()
             yield
 

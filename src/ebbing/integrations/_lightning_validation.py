@@ -1,0 +1,95 @@
+"""What a LightningModule's `validation_step` logs over some batches, without a loop of Lightning."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+if TYPE_CHECKING:
+    from lightning.pytorch import LightningModule
+
+
+def measure(module: LightningModule, batches: Iterable[Any], metric: str) -> float:
+    """Return what a module's `validation_step` logs under a name, over all batches.
+
+    Args:
+        module: The module. It is evaluated, and left as it was.
+        batches: The batches, such as a DataLoader.
+        metric: The name.
+
+    Returns:
+        The mean over batches, weighted by their sizes; or what a metric of torchmetrics computes.
+
+    Raises:
+        ValueError: If nothing is logged under that name.
+    """
+    logged = _Logged()
+    modes = [(part, part.training) for part in module.modules()]
+    with torch.no_grad(), _replaced(module, "log", logged.log), _replaced(module, "log_dict", logged.log_dict):
+        try:
+            module.eval()
+            module.on_validation_epoch_start()
+            for index, batch in enumerate(batches):
+                on_device = module.transfer_batch_to_device(batch, module.device, 0)
+                logged.size = _batch_size(on_device)
+                module.validation_step(on_device, index)
+            module.on_validation_epoch_end()
+        finally:
+            for part, training in modes:
+                part.training = training
+    return logged.result(metric)
+
+
+class _Logged:
+    """What a module logs, in place of Lightning's own collection."""
+
+    def __init__(self) -> None:
+        self.size = 1
+        self._sums: dict[str, tuple[float, float]] = {}
+        self._metrics: dict[str, Any] = {}
+
+    def log(self, name: str, value: Any, *args: Any, batch_size: int | None = None, **kwargs: Any) -> None:
+        if callable(getattr(value, "compute", None)):
+            self._metrics[name] = value
+            return
+        weight, (total, weights) = batch_size or self.size, self._sums.get(name, (0.0, 0.0))
+        self._sums[name] = total + weight * float(value), weights + weight
+
+    def log_dict(self, dictionary: Mapping[str, Any], *args: Any, **kwargs: Any) -> None:
+        for name, value in dictionary.items():
+            self.log(name, value, *args, **kwargs)
+
+    def result(self, name: str) -> float:
+        if name in self._metrics:
+            value = float(self._metrics[name].compute())
+            self._metrics[name].reset()
+            return value
+        if name not in self._sums:
+            known = ", ".join([*self._sums, *self._metrics]) or "nothing; are there any batches?"
+            raise ValueError(
+                f"metric={name!r}: the validation_step logs no such value; it logs {known}; add "
+                f"self.log({name!r}, value) to it"
+            )
+        total, weights = self._sums[name]
+        return total / weights
+
+
+@contextmanager
+def _replaced(module: LightningModule, name: str, function: Any) -> Iterator[None]:
+    """Replace a method of one module for a while."""
+    vars(module)[name] = function
+    try:
+        yield
+    finally:
+        del vars(module)[name]
+
+
+def _batch_size(batch: Any) -> int:
+    """Return the size of the first tensor in a batch, as Lightning takes it."""
+    if isinstance(batch, torch.Tensor):
+        return len(batch) if batch.ndim else 1
+    parts = batch.values() if isinstance(batch, Mapping) else batch if isinstance(batch, tuple | list) else ()
+    return next((size for size in map(_batch_size, parts)), 1)
