@@ -13,6 +13,9 @@ from importlib import import_module
 from types import FunctionType, ModuleType
 from typing import Any
 
+from docutils import nodes
+from sphinx import addnodes
+
 PACKAGES = (
     "ebbing",
     "ebbing.theory",
@@ -198,6 +201,18 @@ def simplify_signature(app: Any, what: str, name: str, *arguments: Any) -> tuple
     if not signature:
         return None
     return _shorten(signature.replace("<factory>", "...")), _shorten(returns) if returns else returns
+
+
+def shorten_annotations(app: Any, doctree: nodes.document) -> None:
+    """Shorten the array types of properties and attributes, as a handler of doctree-read.
+
+    Args:
+        app: the Sphinx application.
+        doctree: the page, changed in place.
+    """
+    for node in doctree.findall(addnodes.desc_annotation):
+        if (short := _shorten(text := node.astext())) != text:
+            node.children = [nodes.Text(short)]
 
 
 def _shorten(types: str) -> str:
