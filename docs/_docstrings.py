@@ -45,6 +45,7 @@ PACKAGES = (
 _SECTION = re.compile(r"(Args|Attributes|Example|Examples|Note|Notes|Raises|Returns|See Also|Warns|Yields):\s*$")
 _ARRAY = re.compile(r"(?:~?numpy\.)?ndarray\[tuple\[[^\]]*\], (?:~?numpy\.)?dtype\[[^\]]*\]\]")
 _ARRAY_LIKE = re.compile(r"[\w.~]*_Buffer \| .*?complex \| bytes \| str\]")  # what numpy.typing.ArrayLike expands to
+_DATA = re.compile(r"dataclasses\.InitVar\[[\w.]*Mapping\[str, Union\[[\w.]*Dataset\[Any\], tuple\[[^\]]*\]\]\]\]")
 _LIST_ITEM = re.compile(r"\s*([-*]|\d+\.) ")
 
 
@@ -186,7 +187,9 @@ def skip_elsewhere(app: Any, what: str, name: str, obj: object, *arguments: Any)
 
 
 def simplify_signature(app: Any, what: str, name: str, *arguments: Any) -> tuple[str, str | None] | None:
-    """Shorten array types to `ndarray`, and default factories to `...`, with which autodoc can parse a signature.
+    """Shorten types, and leave out the signatures of protocols, as a handler of autodoc-process-signature.
+
+    Array types become `ndarray`, and default factories `...`, with which autodoc can parse a signature.
 
     Args:
         app: the Sphinx application.
@@ -200,6 +203,8 @@ def simplify_signature(app: Any, what: str, name: str, *arguments: Any) -> tuple
     signature, returns = arguments[-2:]
     if not signature:
         return None
+    if what == "class" and signature == "(*args, **kwargs)":  # a protocol, which nobody calls
+        return "", None
     return _shorten(signature.replace("<factory>", "...")), _shorten(returns) if returns else returns
 
 
@@ -216,6 +221,7 @@ def shorten_annotations(app: Any, doctree: nodes.document) -> None:
 
 
 def _shorten(types: str) -> str:
+    types = _DATA.sub("Mapping[str, Dataset | tuple]", types)
     return _ARRAY_LIKE.sub("ArrayLike", _ARRAY.sub("ndarray", types))
 
 

@@ -113,7 +113,7 @@ nitpick_ignore_regex = [
     ("py:class", r"ebbing\.paper\..+"),  # results of the paper's experiments, which its figures draw
     (
         "py:class",
-        r"Array|ArrayLike|Axes|Figure|Path|AuthorsDeviation|Quantity|StartFrom",
+        r"Array|ArrayLike|Axes|Dataset|Figure|Mapping|Path|AuthorsDeviation|Quantity|StartFrom",
     ),  # types that are imported for type checkers only, and aliases
 ]
 
