@@ -2,7 +2,7 @@
 
 import pytest
 
-from ebbing.io.imported import call_by_name, tasks_by_name
+from ebbing.io.entry_points import call_by_name, tasks_by_name
 
 
 @pytest.fixture
