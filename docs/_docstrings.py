@@ -13,6 +13,9 @@ from importlib import import_module
 from types import FunctionType, ModuleType
 from typing import Any
 
+from docutils import nodes
+from sphinx import addnodes
+
 PACKAGES = (
     "ebbing",
     "ebbing.theory",
@@ -42,6 +45,7 @@ PACKAGES = (
 _SECTION = re.compile(r"(Args|Attributes|Example|Examples|Note|Notes|Raises|Returns|See Also|Warns|Yields):\s*$")
 _ARRAY = re.compile(r"(?:~?numpy\.)?ndarray\[tuple\[[^\]]*\], (?:~?numpy\.)?dtype\[[^\]]*\]\]")
 _ARRAY_LIKE = re.compile(r"[\w.~]*_Buffer \| .*?complex \| bytes \| str\]")  # what numpy.typing.ArrayLike expands to
+_DATA = re.compile(r"dataclasses\.InitVar\[[\w.]*Mapping\[str, Union\[[\w.]*Dataset\[Any\], tuple\[[^\]]*\]\]\]\]")
 _LIST_ITEM = re.compile(r"\s*([-*]|\d+\.) ")
 
 
@@ -183,7 +187,9 @@ def skip_elsewhere(app: Any, what: str, name: str, obj: object, *arguments: Any)
 
 
 def simplify_signature(app: Any, what: str, name: str, *arguments: Any) -> tuple[str, str | None] | None:
-    """Shorten array types to `ndarray`, and default factories to `...`, with which autodoc can parse a signature.
+    """Shorten types, and leave out the signatures of protocols, as a handler of autodoc-process-signature.
+
+    Array types become `ndarray`, and default factories `...`, with which autodoc can parse a signature.
 
     Args:
         app: the Sphinx application.
@@ -197,10 +203,25 @@ def simplify_signature(app: Any, what: str, name: str, *arguments: Any) -> tuple
     signature, returns = arguments[-2:]
     if not signature:
         return None
+    if what == "class" and signature == "(*args, **kwargs)":  # a protocol, which nobody calls
+        return "", None
     return _shorten(signature.replace("<factory>", "...")), _shorten(returns) if returns else returns
 
 
+def shorten_annotations(app: Any, doctree: nodes.document) -> None:
+    """Shorten the array types of properties and attributes, as a handler of doctree-read.
+
+    Args:
+        app: the Sphinx application.
+        doctree: the page, changed in place.
+    """
+    for node in doctree.findall(addnodes.desc_annotation):
+        if (short := _shorten(text := node.astext())) != text:
+            node.children = [nodes.Text(short)]
+
+
 def _shorten(types: str) -> str:
+    types = _DATA.sub("Mapping[str, Dataset | tuple]", types)
     return _ARRAY_LIKE.sub("ArrayLike", _ARRAY.sub("ndarray", types))
 
 

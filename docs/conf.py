@@ -113,7 +113,7 @@ nitpick_ignore_regex = [
     ("py:class", r"ebbing\.paper\..+"),  # results of the paper's experiments, which its figures draw
     (
         "py:class",
-        r"Array|ArrayLike|Axes|Figure|Path|AuthorsDeviation|Quantity|StartFrom",
+        r"Array|ArrayLike|Axes|Dataset|Figure|Mapping|Path|AuthorsDeviation|Quantity|StartFrom",
     ),  # types that are imported for type checkers only, and aliases
 ]
 
@@ -157,5 +157,6 @@ def setup(app: Any) -> None:
     app.connect("html-page-context", _drop_back_links)
     app.connect("autodoc-process-docstring", _docstrings.process, priority=400)
     app.connect("autodoc-process-signature", _docstrings.simplify_signature)
+    app.connect("doctree-read", _docstrings.shorten_annotations)
     app.connect("missing-reference", _docstrings.resolve_public_name)
     app.connect("autodoc-skip-member", _docstrings.skip_elsewhere)

@@ -89,8 +89,8 @@ def forecast(
     from ebbing._tables import escape_control
     from ebbing.cli._console import print_result
     from ebbing.forecasting import forecast_memory
+    from ebbing.io.entry_points import network_by_name, tasks_by_name
     from ebbing.io.forecast_schema import forecast_json
-    from ebbing.io.imported import network_by_name, tasks_by_name
     from ebbing.io.schema import to_json
     from ebbing.io.task_files import read_task_files, reorder_tasks
     from ebbing.plot.forecasts import save_forecast

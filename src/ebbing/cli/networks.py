@@ -165,7 +165,7 @@ def data(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Check the datasets, and download what is missing.
+    """Check the datasets; --fetch downloads what is missing.
 
     Example: ebbing data mnist --fetch
     """

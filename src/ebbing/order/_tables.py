@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 from ebbing._tables import Table, escape_control
 from ebbing.order.objective import Objective, objective_weights
 from ebbing.problem import Problem
-from ebbing.theory._description import describe, describe_model
+from ebbing.theory import expectation_if_finite
+from ebbing.theory._description import describe, describe_model, learning_notes
 
 _SHOWN = 8  # tasks of an order in one line
 
@@ -17,6 +18,16 @@ COLUMNS = {"forgetting": "forgetting F", "generalization": "generalization error
 def problem_table(problem: Problem) -> Table:
     """Return the lines that head every result: the numbers of the problem and its model."""
     return Table(f"{describe(problem)}\n{describe_model(problem.n, problem.p)}")
+
+
+def hardly_learned_notes(problem: Problem) -> tuple[str, ...]:
+    """Return a warning where the tasks, one after another, are hardly learned.
+
+    >>> [note[:28] for note in hardly_learned_notes(Problem.identical(T=2, n=50, p=10**6))]
+    ['The tasks are hardly learned']
+    """
+    expectation = expectation_if_finite(problem)
+    return () if expectation is None else learning_notes(problem, expectation.errors, None)
 
 
 def join_names(names: Iterable[str]) -> str:

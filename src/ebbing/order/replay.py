@@ -26,7 +26,7 @@ from ebbing.order._clock import Clock, heed_interrupts
 from ebbing.order._curriculum_values import Counts, curriculum_values
 from ebbing.order._replay_bound import bound_replay
 from ebbing.order._replay_search import least_generalization, local_search, lot_size
-from ebbing.order._tables import describe_objective
+from ebbing.order._tables import describe_objective, hardly_learned_notes
 from ebbing.order.objective import Criterion, Objective
 from ebbing.problem import Problem
 from ebbing.theory._description import describe, describe_step_model
@@ -151,7 +151,7 @@ class ReplayPlan(Tabular):
             certificate = f"Not proved: no replay of at most {self.budget} samples is below {bound}."
         else:
             certificate = "Not proved: the best plan that a local search found; no bound is known."
-        notes = [certificate]
+        notes = [certificate, *hardly_learned_notes(self.problem)]
         _, (with_plan, without) = curriculum_values(
             self.problem, np.stack([self.replayed, 0 * self.replayed]) + np.diag(self.problem.n), self.learner
         )

@@ -13,6 +13,7 @@ from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array, check_counts
 from ebbing.learners import LinearLearner, MinimumNorm, check_learner
 from ebbing.order._curriculum_values import Counts, curriculum_values
+from ebbing.order._tables import hardly_learned_notes
 from ebbing.order.replay import check_replay_tasks
 from ebbing.problem import Problem, check_problem
 from ebbing.theory._description import describe, describe_step_model
@@ -106,7 +107,7 @@ class ReplayCurve(Tabular):
         gains = [f"* {_gain(name, getattr(self, name), best[name])}" for name in best]
         headers = ["samples of each old task", "replay ratio", "expected forgetting", "expected generalization error"]
         title = f"{describe(self.problem)}\n{describe_step_model(self.learner)}; fresh samples are replayed."
-        return (Table(title, headers, rows, gains),)
+        return (Table(title, headers, rows, [*gains, *hardly_learned_notes(self.problem)]),)
 
     def __repr__(self) -> str:
         best = ", ".join(f"best for {name}: {self.best_memory(name)}" for name in ("forgetting", "generalization"))

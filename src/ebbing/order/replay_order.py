@@ -16,7 +16,7 @@ from ebbing.order._clock import Clock, heed_interrupts, heeding, interrupt_reque
 from ebbing.order._known_orders import KnownOrders
 from ebbing.order._replay_orders import ReplayOrders
 from ebbing.order._search_space import nearest_equivalent
-from ebbing.order._tables import describe_objective, join_names
+from ebbing.order._tables import describe_objective, hardly_learned_notes, join_names
 from ebbing.order.objective import Criterion, Objective
 from ebbing.order.replay import check_replay_tasks
 from ebbing.problem import Problem
@@ -93,7 +93,7 @@ class ReplayOrder(Tabular):
             f"{describe(self.problem)}\n{describe_step_model(self.learner)}{replayed}.\n"
             f"Learn in this order for the least {quantity}:\n  {join_names(self.names)}"
         )
-        return (Table(title, ["", quantity], rows, [self._certificate(quantity)]),)
+        return (Table(title, ["", quantity], rows, [self._certificate(quantity), *hardly_learned_notes(self.problem)]),)
 
     def _certificate(self, quantity: str) -> str:
         if self.proved:

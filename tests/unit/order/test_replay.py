@@ -170,6 +170,7 @@ def test_views():
     frame = plan.to_frame()
     assert sum(frame["samples"].tolist()) == plan.used == 60
     text = plan.summary()
+    assert "Model: linear, isotropic Gaussian features" in text
     assert "Proved: no replay of at most 60 samples has a lower" in text
     assert "What to mix into each step" in text
     assert plan.ratios.shape == (4,)

@@ -138,3 +138,12 @@ def test_infinite_orders_and_bad_arguments():
         best_order_with_replay(problem, 1, seconds=0)
     with pytest.raises(ValueError, match="at least two tasks"):
         best_order_with_replay(Problem.orthogonal(T=1, n=10, p=40), 1)
+
+
+def test_summary_names_the_model_and_warns_of_little_learning():
+    found = best_order_with_replay(Problem.categories("AAB", n=50, p=10**6), memory=10)
+    text = " ".join(found.summary().split())
+    assert "Model: linear, isotropic Gaussian features" in text
+    assert "10 fresh samples of each old task are replayed" in text
+    assert "hardly learned" in text
+    assert "hardly" not in best_order_with_replay(Problem.categories("AAB", n=50, p=100), memory=10).summary()

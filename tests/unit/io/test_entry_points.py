@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from ebbing.io.imported import call_by_name, network_by_name, tasks_by_name
+from ebbing.io.entry_points import call_by_name, network_by_name, tasks_by_name
 
 
 @pytest.fixture

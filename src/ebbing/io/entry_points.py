@@ -1,4 +1,4 @@
-"""What users name as `module:function`: their tasks, and the function that builds their network."""
+"""Entry points that users name as `module:function`: their tasks, and the function that builds their network."""
 
 from __future__ import annotations
 
