@@ -92,7 +92,7 @@ const view = (() => {
     const n = Math.max(...problem.n);
     const first = [F[0], G[0]].filter(Number.isFinite).map(Math.abs);
     const usual = first.length ? Math.max(...first, 1e-12) : Infinity;
-    const visible = [...F, ...G].filter((v) => v <= 3 * usual && v >= -1.5 * usual);
+    const visible = [...F, ...G].filter((v) => Number.isFinite(v) && v <= 3 * usual && v >= -1.5 * usual);
     const least = (values) => values.reduce((best, v, i) => (v < values[best] || !Number.isFinite(values[best]) ? i : best), 0);
     const [leastF, leastG] = [least(F), least(G)];
     const poles = explosions(computation);
