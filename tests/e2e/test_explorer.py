@@ -277,7 +277,9 @@ def test_curves_of_ridge_have_the_digits_they_claim(tab, address, n, patience):
     assert ("four digits" in tab.page.inner_text("#chart-F + .hint")) == bool(coarse)
 
 
-@pytest.mark.parametrize("learner", ["ridge&penalty=20", "gradient-flow&time=0.5", "gradient-steps&rate=0.0005&steps=30"])
+@pytest.mark.parametrize(
+    "learner", ["ridge&penalty=20", "gradient-flow&time=0.5", "gradient-steps&rate=0.0005&steps=30"]
+)
 def test_first_numbers_are_rough_and_said_to_be(tab, address, learner):
     """While a slider moves, numbers are approximate and marked; at rest they are Python's."""
     tab.open(address)
@@ -309,7 +311,7 @@ def test_pieces_of_work_are_small(tab):
     """No piece of an integral takes more steps of the recurrence than fit into a frame, whatever the sizes."""
     pieces = tab.page.evaluate(
         """() => [[2000, 2500, {name: "gradient-flow", time: 3}], [3000, 3100, {name: "ridge", penalty: 1e-3}]].map(
-            ([N, p, learner]) => { let count = 0; for (const _ of learners.prepare(N, p, learner)) count += 1; return count; })"""
+            ([N, p, learner]) => [...learners.prepare(N, p, learner)].length)"""
     )
     assert min(pieces) > 100
 
