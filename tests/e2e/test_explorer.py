@@ -487,6 +487,20 @@ def test_hostile_addresses_and_names_are_harmless(other_tab, address, tmp_path):
     assert "\u202e" not in other_tab.page.inner_text("#order")
 
 
+def test_saved_tasks_keep_their_names(other_tab, address, tmp_path):
+    names = ['a, "b"; c', HOSTILE, "news", "x" * 300, "猫 🐈"]
+    file = tmp_path / "named.html"
+    write_explorer(file, ebbing.Problem.orthogonal(T=5, n=5, p=20, names=names))
+    other_tab.open(file.as_uri())
+    saved = other_tab.page.get_attribute("#save-tasks", "data-text")
+    other_tab.open(f"{address}#kind=gram")
+    other_tab.page.fill("#matrix", saved)
+    other_tab.settle()
+    assert other_tab.result["message"] == ""
+    assert other_tab.page.locator("#order li span").all_inner_texts() == names
+    assert other_tab.overflow <= 0
+
+
 def test_given_problem_with_unequal_tasks_is_exact(other_tab, address, tmp_path):
     problem = ebbing.Problem(gram=[[1, 0.5, 0], [0.5, 2, 0.1], [0, 0.1, 1]], n=[10, 90, 30], p=50, sigma=[0.1, 0, 0.5])
     file = tmp_path / "given.html"

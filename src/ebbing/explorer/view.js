@@ -152,6 +152,8 @@ const view = (() => {
     });
     $("curve-card").hidden = problem.T < 3 || !result.curve.some(Number.isFinite); // two tasks have a single number
     $("terms-card").classList.toggle("wide", $("curve-card").hidden);
+    $("terms-card").hidden = !Number.isFinite(result.G);
+    $("tasks-card").hidden = !rows.some(({ to }) => Number.isFinite(to));
     const steps = result.curve.map((_, i) => i + 1).slice(1);
     charts.put($("chart-curve"), {
       id: "curve", title: "Forgetting after each step", x: [1, Math.max(problem.T, 3)], xlabel: "tasks learned so far", ylabel: "forgetting F: rise of the error",
