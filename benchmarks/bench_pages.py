@@ -59,7 +59,8 @@ def explorer_frames(learner: str, memory: int = 0) -> Row:
             "Performance.enable", {"timeDomain": "threadTicks"}
         )  # of this page alone, on a busy machine, too
         tab.goto(
-            f"{file.as_uri()}#kind=orthogonal&T=20&n=50&p=100&sigma=0.3&learner={learner}&penalty=10&memory={memory}"
+            f"{file.as_uri()}#kind=orthogonal&T=20&n=50&p=100&sigma=0.3&learner={learner}&penalty=10&time=0.01"
+            f"&rate=0.00001&steps=20&memory={memory}"
         )
         tab.evaluate(MOVE, "p")  # compiles
         before = seconds_of_scripts(processor)
@@ -85,4 +86,5 @@ def run() -> list[Row]:
         explorer_frames("minimum-norm", memory=7),
         explorer_frames("averaged", memory=7),
     ]
-    return [*report_from_records(), *frames, explorer_frames("ridge")]
+    slow = [explorer_frames(learner, memory=7) for learner in ("ridge", "gradient-flow", "gradient-steps")]
+    return [*report_from_records(), *frames, explorer_frames("ridge"), *slow]

@@ -120,7 +120,7 @@
     }
     for (const id of ["kind", "learner"]) $(id).value = state[id];
     for (const id of ["labels", "matrix"]) if (document.activeElement !== $(id)) $(id).value = state[id];
-    const most = current ? Math.max(...current.problem.n) : state.n;
+    const most = state.unequal ? Math.max(...state.unequal.n) : state.n;
     const shown = {
       angle: `${state.angle}°`, memory: `${state.memory} of ${most}`,
       n: state.unequal ? "as in the file" : state.n.toLocaleString("en-US"), p: state.p.toLocaleString("en-US"),

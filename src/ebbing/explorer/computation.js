@@ -51,7 +51,7 @@ class Computation {
       if (this.pieces.next().done) this.isDone = true;
     } while (!this.isDone && performance.now() - began < milliseconds);
     if (this.isRefining) this.patience -= performance.now() - began;
-    if (this.patience <= 0) this.isDone = true;
+    if (this.isRefining && this.patience <= 0) this.isDone = true;
   }
 
   /** Whether a curve has points enough to be drawn. */

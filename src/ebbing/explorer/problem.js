@@ -2,6 +2,7 @@
 /* From the state of the controls to a problem: tasks, their Gram matrix and sizes. Bad input is a Complaint. */
 const problems = (() => {
   const MOST_TASKS = 30;
+  const FORM = "a square matrix: one row per line, numbers separated by commas or spaces";
 
   class Complaint extends Error {}
 
@@ -10,16 +11,20 @@ const problems = (() => {
     String(text).replace(/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/gu, (c) =>
       `\\u${c.codePointAt(0).toString(16).padStart(4, "0")}`);
 
+  /** The names in the first line of a CSV file: separated by commas, quoted where they have one, a quote in them doubled. */
+  const namesIn = (line) =>
+    [...line.matchAll(/(?:^|,)\s*(?:"((?:[^"]|"")*)"\s*(?=,|$)|([^,]*))/g)].map(([, quoted, plain]) => quoted?.replaceAll('""', '"') ?? plain.trim());
+
   function parseMatrix(text) {
-    const lines = text.trim().split(/[\n;]+/).map((line) => line.trim().replace(/^\[+|\]+,?$/g, ""));
+    const lines = text.trim().split(text.trim().includes("\n") ? /\n+/ : /;+/).map((line) => line.trim().replace(/^\[+|\]*[,;]?$/g, ""));
     const cells = (line) => line.split(/[\s,\t]+/).filter((cell) => cell !== "");
     const rows = lines.map(cells);
-    if (!rows.length || !rows[0].length) throw new Complaint("Paste a square matrix: one row per line, numbers separated by commas or spaces.");
+    if (!rows.length || !rows[0].length) throw new Complaint(`Paste ${FORM}.`);
     let names = null;
     if (rows[0].some((cell) => !Number.isFinite(Number(cell)))) {
-      names = lines[0].includes(",") ? lines[0].split(",").map((name) => name.trim().replace(/^"(.*)"$/, "$1")) : rows[0];
+      names = lines[0].includes(",") ? namesIn(lines[0]) : rows[0];
       rows.shift();
-      if (!rows.length) throw new Complaint(`“${visible(names[0])}” is not a number.`);
+      if (!rows.length) throw new Complaint(`“${visible(names[0]).slice(0, 80)}” is not a number: paste ${FORM}.`);
     }
     const values = rows.map((row, i) => row.map((cell, j) => {
       const number = Number(cell);

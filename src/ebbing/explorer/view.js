@@ -92,7 +92,7 @@ const view = (() => {
     const n = Math.max(...problem.n);
     const first = [F[0], G[0]].filter(Number.isFinite).map(Math.abs);
     const usual = first.length ? Math.max(...first, 1e-12) : Infinity;
-    const visible = [...F, ...G].filter((v) => v <= 3 * usual && v >= -1.5 * usual);
+    const visible = [...F, ...G].filter((v) => Number.isFinite(v) && v <= 3 * usual && v >= -1.5 * usual);
     const least = (values) => values.reduce((best, v, i) => (v < values[best] || !Number.isFinite(values[best]) ? i : best), 0);
     const [leastF, leastG] = [least(F), least(G)];
     const poles = explosions(computation);
@@ -152,6 +152,8 @@ const view = (() => {
     });
     $("curve-card").hidden = problem.T < 3 || !result.curve.some(Number.isFinite); // two tasks have a single number
     $("terms-card").classList.toggle("wide", $("curve-card").hidden);
+    $("terms-card").hidden = !Number.isFinite(result.G);
+    $("tasks-card").hidden = !rows.some(({ to }) => Number.isFinite(to));
     const steps = result.curve.map((_, i) => i + 1).slice(1);
     charts.put($("chart-curve"), {
       id: "curve", title: "Forgetting after each step", x: [1, Math.max(problem.T, 3)], xlabel: "tasks learned so far", ylabel: "forgetting F: rise of the error",

@@ -62,7 +62,7 @@ def plot_changes(comparison: EvaluationComparison, ax: Axes | None = None) -> Ax
     unit = "percentage points" if shares else "% of the first score"
     between = "\n" if len(names[0]) + len(names[1]) > 20 else " "
     ax.set_xlabel(f"change from {names[0]} to {names[1]}{between}({unit}; right is better)")
-    ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return ax
 
 

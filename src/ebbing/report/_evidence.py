@@ -48,9 +48,7 @@ def repeats(folder: Path) -> str:
         cells = _cells("td", [entry[key] for key in ("source", "claim", "procedure", "result")])
         rows.append(f'<tr id="claims-{number}">{cells}<td><code>{again}</code></td></tr>')
     head = _cells("th", ["Where", "Claim", "What was run", "What came out", "Check it again"])
-    note = (
-        "<p>To check a claim again, in Python: <code>from ebbing.paper.claims import check</code>, then its line.</p>"
-    )
+    note = "<p>To check a claim again in Python: <code>from ebbing.paper.claims import check</code>, then its line.</p>"
     return f"{note}<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
 
 
