@@ -55,7 +55,8 @@ def predict_tokens(logits, labels):
 
 
 def token_accuracy(evaluation) -> dict[str, float]:
-    predicted, labels = evaluation.predictions[:, :-1], evaluation.label_ids[:, 1:]  # each token predicts the next
+    # each token predicts the next
+    predicted, labels = evaluation.predictions[:, :-1], evaluation.label_ids[:, 1:]
     return {"accuracy": float((predicted == labels)[labels != -100].mean())}
 
 

@@ -85,3 +85,8 @@ def test_copies_of_the_network_keep_their_task(method):
         for one in (copied, torch.load(file, weights_only=False)):
             assert torch.equal(one(inputs), learner.outputs(task, inputs))
     assert "forward" not in vars(network)
+
+
+def test_networks_without_a_forward_are_refused():
+    with pytest.raises(ValueError, match=r"a ModuleList has no forward.*define forward\(inputs\)"):
+        FineTuning().start(nn.ModuleList([nn.Linear(2, 2)]))
