@@ -208,12 +208,13 @@ def simplify_signature(app: Any, what: str, name: str, *arguments: Any) -> tuple
     return _shorten(signature.replace("<factory>", "...")), _shorten(returns) if returns else returns
 
 
-def shorten_annotations(app: Any, doctree: nodes.document) -> None:
-    """Shorten the array types of properties and attributes, as a handler of doctree-read.
+def shorten_annotations(app: Any, doctree: nodes.document, page: str) -> None:
+    """Shorten the array types of properties and attributes, as a handler of doctree-resolved.
 
     Args:
         app: the Sphinx application.
         doctree: the page, changed in place.
+        page: its name.
     """
     for node in doctree.findall(addnodes.desc_annotation):
         if (short := _shorten(text := node.astext())) != text:

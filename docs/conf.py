@@ -157,6 +157,6 @@ def setup(app: Any) -> None:
     app.connect("html-page-context", _drop_back_links)
     app.connect("autodoc-process-docstring", _docstrings.process, priority=400)
     app.connect("autodoc-process-signature", _docstrings.simplify_signature)
-    app.connect("doctree-read", _docstrings.shorten_annotations)
+    app.connect("doctree-resolved", _docstrings.shorten_annotations)
     app.connect("missing-reference", _docstrings.resolve_public_name)
     app.connect("autodoc-skip-member", _docstrings.skip_elsewhere)
