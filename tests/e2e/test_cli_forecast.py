@@ -112,7 +112,7 @@ def test_weights_and_order_and_json(run, folder):
     replay = forecast.replay(found["replay"]["names"])
     assert found["replay"]["names"] == (found["plan"]["names"] if found["plan"]["matters"] else found["names"])
     assert found["replay"]["share"] == replay.share
-    assert np.allclose(found["replay"]["accuracy"], replay.accuracy)
+    assert np.allclose(found["replay"]["accuracy"], np.asarray(replay.accuracy))
     untrained = ebbing.forecast(network(folder), {name: tasks[name] for name in ("odd", "even", "low")})
     assert not np.allclose(found["errors"], untrained.errors(), rtol=1e-3)  # the weights were used
 
