@@ -23,7 +23,7 @@ SHARES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0)
 """The shares of each old task's data that a replay curve is computed for."""
 
 NEGLIGIBLE = 0.05
-"""Replay is not advised if it saves less than this share of the generalization error."""
+"""Replay is not advised if it saves less than this share of the error at the end."""
 
 ENOUGH = 0.9
 """The part of what the best share saves that the advised share must save."""
@@ -53,12 +53,14 @@ class ReplayForecast(Tabular):
 
     @property
     def share(self) -> float:
-        """The share to use: the smallest that saves nine tenths of the generalization error that the best share saves.
+        """The share to use: the smallest that saves nine tenths of the error at the end that the best share saves.
 
-        Forgetting does not decide: a model that learns new tasks badly forgets little.
+        The error is the share of wrong answers or, for regression, the mean squared error. Forgetting does not decide:
+        a model that learns new tasks badly forgets little.
         """
-        saved = self.generalization[0] - self.generalization
-        if saved.max() <= NEGLIGIBLE * self.generalization.max() + 1e-12:
+        error = self.generalization if self.accuracy is None else 1 - self.accuracy
+        saved = error[0] - error
+        if saved.max() <= NEGLIGIBLE * error.max() + 1e-12:
             return 0.0
         return float(self.shares[np.argmax(saved >= ENOUGH * saved.max())])
 
@@ -117,10 +119,11 @@ class ReplayForecast(Tabular):
         if self.accuracy is not None:
             columns.append("accuracy at the end")
             rows = [[*row, f"{value:.0%}"] for row, value in zip(rows, self.accuracy, strict=True)]
+        measure = "mean squared error" if self.accuracy is None else "wrong answers"
         note = (
             f"Order: {join_names(self.names)}. Examples are those of each old task, of {self.train_size:.4g} that "
             f"train it; the same stored ones in every step. The advised share is the smallest that saves {ENOUGH:.0%} "
-            "of the generalization error that the best share saves."
+            f"of the {measure} at the end that the best share saves."
         )
         return (Table(self._answer(), columns, rows, [note]),)
 
