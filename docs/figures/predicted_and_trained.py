@@ -85,7 +85,7 @@ def draw(file: Path) -> None:
     predicted = ebbing.forecast(network, tasks, train_size=250, test_size=100).accuracies()
     measured = train(network, tasks)
     with mpl.rc_context({"svg.hashsalt": "ebbing", "font.family": "DejaVu Sans", "font.size": 10}):
-        figure = Figure(figsize=(8.6, 4.1), layout="constrained")
+        figure = Figure(figsize=(8.6, 2.7), layout="constrained")
         axes = figure.subplots(1, 2, sharey=True)
         titles = ("Predicted by ebbing.forecast, nothing trained", "Measured after training")
         for ax, matrix, title in zip(axes, (predicted, measured), titles, strict=True):
