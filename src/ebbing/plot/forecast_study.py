@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ebbing.paper.forecasts.measured_sets import ADVISED, MeasuredSet
 from ebbing.paper.forecasts.predictions import advised_variant
 from ebbing.paper.forecasts.report import Study
-from ebbing.paper.forecasts.scores import ADVISED, MeasuredSet
 from ebbing.plot._style import BLUE, GRAY, STYLE, VERMILION, new_axes, save_figure
 
 _COLUMNS = 4

@@ -12,8 +12,7 @@ import numpy as np
 from ebbing import metrics
 from ebbing._files import write_atomic
 from ebbing.paper._output import Verdict, write_csv, write_json
-from ebbing.paper.forecasts.predictions import VARIANTS
-from ebbing.paper.forecasts.scores import (
+from ebbing.paper.forecasts.measured_sets import (
     ADVISED,
     COMBINED,
     DEFAULT,
@@ -24,8 +23,9 @@ from ebbing.paper.forecasts.scores import (
     SEED,
     WITH_LABELS,
     MeasuredSet,
-    Scores,
 )
+from ebbing.paper.forecasts.predictions import VARIANTS
+from ebbing.paper.forecasts.scores import Scores
 from ebbing.paper.forecasts.task_sets import TaskSet, task_sets
 from ebbing.paper.records import Record
 

@@ -11,6 +11,7 @@ import pytest
 import ebbing
 from ebbing.learn import Sgd
 from ebbing.paper.forecasts import task_sets as sets_module
+from ebbing.paper.forecasts.measured_sets import LABELS, PROBE, RANDOM, SEED, MeasuredSet
 from ebbing.paper.forecasts.predictions import (
     FITTED,
     FITTED_BRIEFLY,
@@ -21,7 +22,7 @@ from ebbing.paper.forecasts.predictions import (
     record_forecasts,
 )
 from ebbing.paper.forecasts.report import Study
-from ebbing.paper.forecasts.scores import LABELS, PROBE, RANDOM, SEED, MeasuredSet, Scores
+from ebbing.paper.forecasts.scores import Scores
 from ebbing.paper.forecasts.task_sets import task_sets
 from ebbing.paper.records import Record, RecordError, read_records
 from ebbing.paper.reproduction import Options, progress, reproduce
