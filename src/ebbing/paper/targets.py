@@ -161,14 +161,17 @@ def _forecast(folder: Path, progress: Progress, options: Options) -> list[Verdic
     from ebbing.paper.forecasts.task_sets import QUICK, task_sets
     from ebbing.plot.forecast_study import save_forecast_study
 
-    def finish(only: Sequence[str] | None) -> list[Record]:
-        found = _records("forecast", folder, lambda share: progress(0.9 * share), options, only)
-        if not options.from_records:
-            record_forecasts(task_sets(), folder, progress=lambda share: progress(0.9 + 0.1 * share))
-            found = read_records(folder, "forecast")
-        return found
+    planned = (
+        [] if options.from_records else [one for one in task_sets() if options.at_paper_scale or one.name in QUICK]
+    )
+    for k, one in enumerate(planned):
 
-    study = recorded_results.forecast_study(finish(None if options.at_paper_scale else QUICK))
+        def report(share: float, k: int = k) -> None:
+            progress((k + share) / len(planned))
+
+        record_forecasts([one], folder)  # before the set is trained, so that nobody can fit the method to it
+        _records("forecast", folder, report, options, [one.name])
+    study = recorded_results.forecast_study(_records("forecast", folder, progress, options, []))
     study.save(folder)
     save_forecast_study(study, folder)
     return study.verdicts()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -190,21 +190,20 @@ def predict(one: TaskSet, found: Forecast) -> dict[str, Any]:
     }
 
 
-def record_forecasts(sets: Sequence[TaskSet], folder: Path, *, progress: Callable[[float], None] | None = None) -> int:
-    """Make the forecasts that are not recorded yet of sets of which a run is recorded, and record each.
+def record_forecasts(sets: Sequence[TaskSet], folder: Path) -> int:
+    """Make the forecasts of task sets that are not recorded yet, and record each.
 
     Args:
-        sets: The sets.
+        sets: The sets; whether they are trained already makes no difference.
         folder: The folder of the reproduction.
-        progress: Called with the finished share.
 
     Returns:
         How many forecasts were recorded.
     """
     records = {record.name: record for record in read_records(folder, TARGET)}
-    planned = [(one, v) for one in sets if one.name in records for v in CURRENT if v.fits(one)]
+    planned = [(one, v) for one in sets for v in CURRENT if v.fits(one)]
     done, made_by = 0, {}
-    for k, (one, variant) in enumerate(planned):
+    for one, variant in planned:
         settings = json.loads(json.dumps(one.experiment.describe() | {"forecast": variant.settings()}))
         there = records.get(forecast_name(one, variant))
         if there is not None:
@@ -217,8 +216,6 @@ def record_forecasts(sets: Sequence[TaskSet], folder: Path, *, progress: Callabl
         made = origin("torch") | {"forecast_seconds": round(time.monotonic() - began, 1)}
         add_records(folder, [Record(TARGET, forecast_name(one, variant), 0, settings, result, made)])
         done += 1
-        if progress is not None:
-            progress((k + 1) / len(planned))
     return done
 
 
