@@ -44,7 +44,7 @@ def build(folder: Path) -> tuple[Path, Path]:
 def readme_example() -> str:
     """The first Python example of the README that needs no extra."""
     examples = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)
-    return next(example for example in examples if "torch" not in example)
+    return next(example for example in examples if not re.search(r"torch|ebbing\.learn", example))
 
 
 def check_version(*archives: Path) -> None:
