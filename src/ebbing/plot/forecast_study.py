@@ -49,7 +49,7 @@ def _draw(one: MeasuredSet, ax: Any) -> None:
     ax.scatter(predicted[best], mean[best], s=30, color=VERMILION, marker="D", zorder=3, linewidths=0)
     low, high = (pick(pick(predicted), pick(mean)) for pick in (min, max))
     ax.plot([low, high], [low, high], color="0.8", lw=0.8, zorder=0)
-    correlation = one.scores()[ADVISED].rank_correlation
+    correlation = one.scores[ADVISED].rank_correlation
     ax.set_title(f"{one.task_set.name}: {correlation:.2f}", fontsize=8)
     ax.tick_params(labelsize=7)
     ax.locator_params(nbins=4)

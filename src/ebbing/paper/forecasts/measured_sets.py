@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations
 from typing import Any
 
@@ -89,10 +90,10 @@ class MeasuredSet:
         found = {v.name: known[name] for v in VARIANTS if (name := forecast_name(one, v)) in known}
         return cls(one, tuple(r.seed for r in runs), matrices, found)
 
-    @property
+    @cached_property
     def forgetting(self) -> Array:
         """Measured forgetting (orders, seeds)."""
-        return np.array([metrics.forgetting(self.matrices[order], kind="error") for order in self.task_set.orders])
+        return metrics.forgetting(np.array([self.matrices[order] for order in self.task_set.orders]), kind="error")
 
     @property
     def agreement(self) -> float:
@@ -120,7 +121,7 @@ class MeasuredSet:
             Forgetting of each order (orders,).
         """
         matrices = self.forecasts[variant.name]["matrices"]
-        return np.array([metrics.forgetting(matrices[" ".join(o)], kind="error") for o in self.task_set.orders])
+        return metrics.forgetting(np.array([matrices[" ".join(o)] for o in self.task_set.orders]), kind="error")
 
     def label_theory(self) -> Array | None:
         """Return the linear theory's forgetting with labels over classes as ground truths.
@@ -134,12 +135,9 @@ class MeasuredSet:
         problem = Problem.from_vectors(self.task_set.vectors.astype(float), n=round(RATIO * p), p=p, sigma=0.0)
         return np.array([expect(problem.reordered(order.tolist())).forgetting for order in self.places])
 
+    @cached_property
     def scores(self) -> dict[str, Scores]:
-        """Return the scores of every prediction that can be made.
-
-        Returns:
-            Scores by the name of the prediction.
-        """
+        """The scores of every prediction that can be made, by its name."""
         measured = self.forgetting.mean(axis=1)
         found = {v.name: Scores.of(self.predicted(v), measured) for v in VARIANTS if v.name in self.forecasts}
         for name, variant in ((ADVISED, self.advised), (DEFAULT, default_variant(self.task_set))):

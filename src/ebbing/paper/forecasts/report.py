@@ -94,7 +94,7 @@ class Study:
         Returns:
             The mean of each prediction over those sets in which it can be made, and their number.
         """
-        tables = [one.scores() for one in sets]
+        tables = [one.scores for one in sets]
         found = {}
         for name in PREDICTIONS:
             if some := [table[name] for table in tables if name in table]:
@@ -110,7 +110,7 @@ class Study:
         sets = [one for one in self.agreeing if one.advised.name in one.forecasts]
         if not sets:
             return []
-        mean = Scores.mean([one.scores()[ADVISED] for one in sets])
+        mean = Scores.mean([one.scores[ADVISED] for one in sets])
         correlation = mean.rank_correlation or 0.0
         procedure = f"{len(sets)} task sets in which seeds agree, {self._runs(sets)} runs of all their orders"
         equal = [one.on_equal_terms(one.advised) for one in sets]
@@ -187,7 +187,7 @@ class Study:
         for one in self.sets:
             levels = {v.name: f"{one.predicted(v).mean():.3f}" for v in VARIANTS if v.name in one.forecasts}
             lines.append(f"| {one.task_set.name} | measured | | | | {one.forgetting.mean():.3f} |")
-            for name, scores in one.scores().items():
+            for name, scores in one.scores.items():
                 if name not in (RANDOM, ADVISED, DEFAULT):
                     lines.append(f"| | {name} | {_cells(scores)} | {levels.get(name, '')} |")
         return "\n".join(lines)
@@ -242,7 +242,7 @@ class Study:
         write_atomic(folder / "forecast.md", self.markdown())
         rows, entries = [], []
         for one in self.sets:
-            scores = one.scores()
+            scores = one.scores
             for name, found in scores.items():
                 values = (found.rank_correlation, found.orders_better, found.regret)
                 rows.append((one.task_set.name, name, len(one.seeds), *values))

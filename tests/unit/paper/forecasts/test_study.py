@@ -60,7 +60,7 @@ def made_up(seeds=(0, 1, 2), noise=0.0):
 def test_a_perfect_forecast_scores_perfectly():
     found = MeasuredSet.read(WINE, made_up())
     assert found is not None
-    scores = found.scores()
+    scores = found.scores
     own = scores[FITTED.name]
     assert own == Scores(own.rank_correlation, 0.0, 0.0)
     assert own.rank_correlation == pytest.approx(1.0)
@@ -91,7 +91,7 @@ def test_a_bad_forecast_is_seen():
         result=records[-1].result | {"matrices": {k: (1 - np.array(v)).tolist() for k, v in worse.items()}},
     )
     study = Study.read(records, {})
-    assert study.sets[0].scores()[FITTED.name].rank_correlation == pytest.approx(-1.0)
+    assert study.sets[0].scores[FITTED.name].rank_correlation == pytest.approx(-1.0)
     assert [verdict.holds for verdict in study.verdicts()] == [False] * 4
     assert [verdict.holds for verdict in Study.read(made_up(), {}).verdicts()] == [True] * 4
 
