@@ -110,7 +110,8 @@ def forecast(
         normalize(kernel), start, targets, examples.train, examples.test, ridge, time, alignment, loss=loss
     )
     model = trained_to(model, None if training_error is None else check_number("training_error", training_error))
-    return Forecast(examples.names, model, source, _notes(model), scale)
+    extent = _describe_extent(time if steps is None else None, learning_rate, steps, training_error, ridge)
+    return Forecast(examples.names, model, f"{source}; {extent}", _notes(model), scale)
 
 
 def _check_extent(
@@ -124,6 +125,21 @@ def _check_extent(
             f"{given}, ridge={ridge!r}: say how far tasks are trained in one way: by both learning_rate and steps, by "
             "training_error, or by time"
         )
+
+
+def _describe_extent(
+    time: float | None, learning_rate: float | None, steps: int | None, training_error: float | None, ridge: float
+) -> str:
+    """Return in words how far each task is trained."""
+    if steps is not None and learning_rate is not None:
+        how = f"for {steps:,} steps with learning rate {learning_rate:g}"
+    elif training_error is not None:
+        how = f"to a mean squared error of {training_error:g}"
+    elif time is not None:
+        how = f"for a time of {time:g}"
+    else:
+        how = f"with ridge {ridge:g}" if ridge else "until it is fitted (if yours is not, give learning_rate and steps)"
+    return f"each task trained {how}"
 
 
 def _loss(loss: Loss | None, targets: Targets, alignment: float) -> Loss:

@@ -206,6 +206,20 @@ def test_summary_says_what_was_computed():
     assert "Forgetting (rise in mean squared error since just learned): " in text
 
 
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({}, "until it is fitted (if yours is not, give learning_rate and steps)"),
+        ({"learning_rate": 0.01, "steps": 2000}, "for 2,000 steps with learning rate 0.01"),
+        ({"training_error": 0.1}, "to a mean squared error of 0.1"),
+        ({"time": 3}, "for a time of 3"),
+        ({"ridge": 0.5}, "with ridge 0.5"),
+    ],
+)
+def test_summary_says_how_far_tasks_are_trained(settings, words):
+    assert f"; each task trained {words}; " in forecast("linear", tasks(), **settings).summary(width=300)
+
+
 def test_tasks_that_are_not_learned_are_named():
     random = np.random.default_rng(0)
     noise = {name: (random.standard_normal((100, 3)), random.integers(0, 2, 100)) for name in "ab"}
