@@ -256,14 +256,14 @@ def test_curves_are_the_librarys_numbers(tab):
     assert replay["G"][10] == pytest.approx(e.generalization, rel=1e-12)
 
 
-@pytest.mark.parametrize(("n", "patience"), [(120, 1e6), (300, 0)])
+@pytest.mark.parametrize(("n", "patience"), [(60, 1e6), (120, 0)])
 def test_curves_of_ridge_have_the_digits_they_claim(tab, address, n, patience):
     """All digits when the controls rest; four of those for which there was no time, and the page says so."""
     tab.open(address)
     tab.page.evaluate(f"Computation.PATIENCE = {patience}")
-    tab.page.evaluate(f"location.hash = 'kind=orthogonal&T=3&n={n}&p=350&sigma=0.3&learner=ridge&penalty=20'")
+    tab.page.evaluate(f"location.hash = 'kind=orthogonal&T=3&n={n}&p=150&sigma=0.3&learner=ridge&penalty=20'")
     tab.settle(f"ebbing.state.n === {n} && !ebbing.busy")
-    problem = ebbing.Problem.orthogonal(T=3, n=n, p=350, sigma=0.3)
+    problem = ebbing.Problem.orthogonal(T=3, n=n, p=150, sigma=0.3)
     curve = tab.page.evaluate("ebbing.current.points('curve')")
     coarse = tab.page.evaluate("[...ebbing.current.coarse.curve]")
     assert all(min(n, p) > 42 for p in coarse)
@@ -286,13 +286,13 @@ def test_first_numbers_are_rough_and_said_to_be(tab, address, learner):
     rough = tab.page.evaluate(
         """fragment => new Promise(done => {
             location.hash = fragment;
-            const look = () => ebbing.state.n === 300 && ebbing.current.problem.n[0] === 300
+            const look = () => ebbing.state.n === 120 && ebbing.current.problem.n[0] === 120
                 ? done([ebbing.current.isRough, ebbing.current.result.F, document.getElementById("tile-F").textContent,
                         document.getElementById("answer").textContent, document.getElementById("python").textContent])
                 : requestAnimationFrame(look);
             look();
         })""",
-        f"kind=orthogonal&T=4&n=300&p=400&sigma=0.3&memory=9&learner={learner}",
+        f"kind=orthogonal&T=4&n=120&p=160&sigma=0.3&memory=9&learner={learner}",
     )
     tab.settle()
     assert rough[0]
