@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 
+from ebbing._extras import explain_missing
+
 
 def load_lazily(package: str, homes: Mapping[str, str], name: str) -> object:
     """Return what a lazy name stands for: the body of a package's `__getattr__`.
@@ -19,6 +21,7 @@ def load_lazily(package: str, homes: Mapping[str, str], name: str) -> object:
 
     Raises:
         AttributeError: If the package has no such name.
+        ModuleNotFoundError: If it needs a package that is not installed; the error says which extra installs it.
 
     Example:
         >>> load_lazily("ebbing", {"expect": "ebbing.theory"}, "expect").__name__
@@ -28,5 +31,8 @@ def load_lazily(package: str, homes: Mapping[str, str], name: str) -> object:
     """
     if name not in homes:
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
-    home = import_module(homes[name])
+    try:
+        home = import_module(homes[name])
+    except ModuleNotFoundError as error:
+        raise explain_missing(error, f"{package}.{name}") from None
     return home if homes[name] == f"{package}.{name}" else getattr(home, name)

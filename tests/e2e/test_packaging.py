@@ -60,8 +60,10 @@ def check_wheel(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
         metadata = message_from_bytes(archive.read(next(name for name in names if name.endswith("/METADATA"))))
-    sources = {str(file.relative_to(ROOT / "src")) for file in (ROOT / "src").rglob("*.py")}
-    assert sources | {"ebbing/py.typed"} <= names
+    package = (ROOT / "src" / "ebbing").rglob("*")
+    sources = {str(file.relative_to(ROOT / "src")) for file in package if file.is_file() and file.suffix != ".pyc"}
+    assert {"ebbing/py.typed", "ebbing/explorer/page.html.j2", "ebbing/report/style.css"} <= sources
+    assert {name for name in names if name.startswith("ebbing/")} == sources
     assert {name.split("/")[0] for name in names} == {"ebbing", f"ebbing-{ebbing.__version__}.dist-info"}
     assert not [name for name in names if "__pycache__" in name]
     assert set(metadata.get_all("Provides-Extra", [])) == set(PROJECT["optional-dependencies"])
@@ -87,8 +89,14 @@ def check_installation(wheel: Path, folder: Path) -> None:
     (folder / "readme.txt").write_text(readme_example(), encoding="utf-8")
     done = run(python, "-W", "error", "-m", "doctest", "-o", "NORMALIZE_WHITESPACE", "readme.txt", cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
-    done = run(folder / "empty" / "bin" / "ebbing", "--version", cwd=folder)
-    assert done.stdout.strip() == ebbing.__version__
+    command = folder / "empty" / "bin" / "ebbing"
+    assert run(command, "--version", cwd=folder).stdout.strip() == ebbing.__version__
+    done = run(command, "order", "--tasks", "categories:AABB", "-n", "50", "-p", "100", cwd=folder)
+    assert "plain Python; pip install 'ebbing[fast]'" in " ".join(done.stdout.split())
+    for name, extra in {"explore": "report", "train": "learn"}.items():
+        done = run(command, name, cwd=folder)
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
+        assert f"pip install 'ebbing[{extra}]'" in done.stderr
 
 
 def test_archives_build_install_and_run_the_readme(tmp_path):

@@ -113,7 +113,7 @@ def test_scores_without_errors_decide_nothing():
     found = compare_evaluations({"base": {"x": 0.9, "y": (0.0, 0.0)}, "tuned": {"x": 0.1, "y": (1.0, 0.0)}})
     assert found.undecided == ("x", "y")
     assert "no benchmark got worse beyond chance" in found.summary()
-    assert "Without a standard error nothing is decided: x, y." in found.summary()
+    assert "Undecided, since no standard error is given: x, y." in found.summary()
 
 
 def test_undecided_losses_say_what_they_may_hide():
@@ -165,3 +165,11 @@ def test_figure_puts_losses_left_and_at_the_top():
 def test_bad_evaluations_are_named(given, message):
     with pytest.raises(ValueError, match="^.*" + message.replace("(", r"\(")):
         compare_evaluations(given)
+
+
+def test_summary_does_not_call_a_decided_change_undecided():
+    found = compare_evaluations({"base": {"x": (0.5, 0.01), "y": 0.5}, "tuned": {"x": (0.4, 0.01), "y": 0.4}})
+    text = found.summary(400)
+    assert "1 of 2 benchmarks got worse beyond chance: x" in text
+    assert "Undecided, since no standard error is given: y." in text
+    assert text.lower().count("undecided") == 2  # in the row of y, and in the note

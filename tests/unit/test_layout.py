@@ -16,6 +16,7 @@ PACKAGE = Path(ebbing.__file__).parent
 # import each other as long as there is no cycle. A new module is added here, after what it imports.
 ORDER = (
     "_startup",
+    "_extras",
     "_lazy",
     "_limits",
     "_validate",

@@ -99,3 +99,29 @@ def test_numbers_near_the_limits_give_no_warning():
 def test_a_kind_of_any_type_is_refused(kind):
     with pytest.raises(ValueError, match="say 'error'"):
         metrics.summary([[1.0]], kind=kind)
+
+
+def test_repr_is_one_line_with_the_two_main_numbers():
+    found = metrics.summary(ACCURACY, kind="accuracy")
+    assert repr(found) == "MetricSummary(3 tasks, kind='accuracy', forgetting=-15, average_accuracy=70)"
+    assert (
+        repr(metrics.summary([[0.5]], kind="error")) == "MetricSummary(1 task, kind='error', generalization_error=0.5)"
+    )
+
+
+def test_names_are_the_columns_of_a_frame():
+    frame = pytest.importorskip("pandas").DataFrame([[0.9, 0.1], [0.6, 0.8]], columns=["cats", "dogs"])
+    assert metrics.summary(frame, kind="accuracy").names == ("cats", "dogs")
+    assert metrics.summary(frame.to_numpy(), kind="accuracy").names == ("task 1", "task 2")
+    frame.columns = [0, 1]
+    assert metrics.summary(frame, kind="accuracy").names == ("task 1", "task 2")
+
+
+def test_transposed_matrix_is_recognized():
+    matrix = np.array([[0.9, np.nan], [0.6, 0.8]])
+    found = metrics.summary(matrix.T, kind="accuracy")
+    assert found.reasons["forgetting"].endswith("columns the tasks: is the matrix transposed?")
+    with pytest.raises(ValueError, match=r"after task 2, on task 1.*is the matrix transposed\?"):
+        metrics.average_accuracy(matrix.T, kind="accuracy")
+    diagonal = np.array([[0.9, np.nan], [np.nan, 0.8]])
+    assert "transposed" not in metrics.summary(diagonal, kind="accuracy").reasons["forgetting"]

@@ -13,6 +13,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from ebbing import __version__
+from ebbing._extras import explain_missing
 from ebbing._startup import restore_interrupts
 from ebbing.cli import explore, forecast, linear, networks, paper
 from ebbing.cli._messages import print_message
@@ -56,6 +57,10 @@ def _saying_so(command: Callable[..., None]) -> Callable[..., None]:
             raise _InterruptedError(str(error)) from None
         except BrokenPipeError:
             raise _ClosedPipeError from None
+        except ModuleNotFoundError as error:  # an extra that is not installed: bad input, and no traceback
+            if "pip install" not in (message := str(explain_missing(error, "this command"))):
+                raise
+            raise ValueError(message) from None
 
     return run
 

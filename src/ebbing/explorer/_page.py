@@ -7,6 +7,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ebbing._extras import check_installed
 from ebbing._files import write_atomic
 from ebbing._tables import escape_control
 from ebbing._versions import versions
@@ -50,12 +51,14 @@ def explorer_page(problem: Problem | None = None) -> str:
 
     Raises:
         ValueError: If the problem has a single task or more than 30.
+        ModuleNotFoundError: If jinja2 is not installed.
 
     Example:
         >>> page = explorer_page(Problem.categories("AABB", n=50, p=200))
         >>> page.startswith("<!doctype html>")
         True
     """
+    check_installed("jinja2", "the explorer")
     import jinja2
     from markupsafe import Markup
 

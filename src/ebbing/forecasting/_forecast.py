@@ -202,8 +202,10 @@ class Forecast(Tabular):
         """
         steps = self._steps(order)
         tasks = [next(iter(step)) for step in steps]
-        if any(len(step) > 1 for step in steps) or len(set(tasks)) < len(tasks) or len(tasks) < 2:
-            raise ValueError(f"order={order!r}: give two tasks or more, each once, without mixtures")
+        if len(tasks) < 2:
+            raise ValueError(f"{len(tasks)} task: nothing is older than it to be mixed in; give two tasks or more")
+        if any(len(step) > 1 for step in steps) or len(set(tasks)) < len(tasks):
+            raise ValueError(f"order={order!r}: give each task once, without mixtures")
         ratios = np.unique([0.0, *(float(share) for share in shares)])
         if not ((ratios >= 0) & (ratios <= 1)).all():
             raise ValueError(f"shares={list(shares)!r}: give numbers from 0 to 1")

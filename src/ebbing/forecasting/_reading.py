@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ebbing._tables import escape_control
+
 Inputs = Any
 """Inputs of several examples: an array (n, ...), or arrays by the names of the network's arguments."""
 
@@ -150,6 +152,11 @@ def _array(where: str, value: Any) -> np.ndarray:
         array = np.asarray(value)
     except ValueError:  # rows of unequal length
         array = np.asarray(None)
+    if array.size and isinstance(first := array.reshape(-1)[0], str):
+        raise ValueError(
+            f"{where}: text, such as {escape_control(first[:40])!r}; give numbers: classes as 0, 1, 2, ..., alike in "
+            "all tasks, and texts as the tokens that the network takes"
+        )
     if array.dtype.kind not in "biuf":
         raise ValueError(f"{where}: {type(value).__name__} of {array.dtype}; give a tensor or an array of numbers")
     return array

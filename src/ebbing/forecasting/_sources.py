@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ebbing._tables import escape_control
 from ebbing._validate import Array, check_count, check_number
 from ebbing.forecasting._forecast import Forecast
 from ebbing.forecasting._search import Progress
@@ -111,7 +112,7 @@ def forecast(
     )
     model = trained_to(model, None if training_error is None else check_number("training_error", training_error))
     extent = _describe_extent(time if steps is None else None, learning_rate, steps, training_error, ridge)
-    return Forecast(examples.names, model, f"{source}; {extent}", _notes(model), scale)
+    return Forecast(examples.names, model, f"{source}; {extent}", _notes(model, examples.names), scale)
 
 
 def _check_extent(
@@ -222,6 +223,8 @@ def _of_networks(
 
     networks = list(network) if isinstance(network, Sequence) and not isinstance(network, nn.Module) else [network]
     for one in networks:
+        if isinstance(one, type):
+            raise ValueError(f"network={one.__name__}, a class: give a network of this class, {one.__name__}(...)")
         if not isinstance(one, nn.Module):
             raise ValueError(
                 f"network={type(one).__name__}: give a PyTorch network (nn.Module), several of them, 'linear' or "
@@ -249,7 +252,7 @@ def _of_networks(
     return kernel, targets, outputs, source, scale
 
 
-def _notes(model: KernelModel) -> tuple[str, ...]:
+def _notes(model: KernelModel, names: Sequence[str]) -> tuple[str, ...]:
     """Return what should make the user doubt the forecast."""
     notes = []
     alone = np.array([model.errors([rows])[1, t] for t, rows in enumerate(model.train)])
@@ -261,4 +264,8 @@ def _notes(model: KernelModel) -> tuple[str, ...]:
             "initial one): their forecast means little. If training stops before it fits them, say so: "
             "training_error, or learning_rate and steps."
         )
+    labels = [model.targets.values[np.concatenate(rows)] for rows in zip(model.train, model.test, strict=True)]
+    if constant := [t for t, values in enumerate(labels) if (values == values[0]).all()]:
+        names_of = ", ".join(escape_control(names[t]) for t in constant)
+        notes.append(f"Check the data of {names_of}: all examples have the same label.")
     return tuple(notes)

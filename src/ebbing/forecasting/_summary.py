@@ -64,10 +64,10 @@ def tabulate_losses(
         The table, with a row for each task.
     """
     T, learned = len(names), np.diagonal(matrix[1:])
-    train, test = (np.mean([len(rows) for rows in split]) for split in (model.train, model.test))
+    train, test = (_describe_sizes([len(rows) for rows in split]) for split in (model.train, model.test))
     heading = (
         f"Forecast of {T} task{'s' * (T > 1)} ({model.targets.kind}): {source}; "
-        f"{train:.4g} training and {test:.4g} test examples a task."
+        f"{train} training and {test} test examples a task."
     )
     if kind == "accuracy":
         lost, unit = 100 * (learned - matrix[-1]), "Accuracy: share of right answers on test examples. Lost: in points."
@@ -85,3 +85,13 @@ def tabulate_losses(
 
     columns = ["task", f"initial {kind}", "just learned", "at the end", "lost"]
     return Table(heading, columns, abridged_rows(T, row), [f"Order: {join_names(names)}. {unit}", *notes])
+
+
+def _describe_sizes(sizes: Sequence[int]) -> str:
+    """Return the number of examples of a task, or the least and the most.
+
+    >>> _describe_sizes([200, 200]), _describe_sizes([200, 2])
+    ('200', '2 to 200')
+    """
+    least, most = min(sizes), max(sizes)
+    return f"{least}" if least == most else f"{least} to {most}"

@@ -60,7 +60,10 @@ class Examples:
         seed = check_seed(seed)
         if not isinstance(tasks, Mapping) or not tasks:
             shown = f"{type(tasks).__name__}" if not isinstance(tasks, Mapping) else "empty"
-            raise ValueError(f"tasks is {shown}: give a dictionary from names of tasks to their data")
+            raise ValueError(
+                f"tasks is {shown}: give a dictionary from names of tasks to their data, such as {{'news': (inputs, "
+                "labels), 'mail': (inputs, labels)}"
+            )
         inputs: list[Inputs] = []
         labels: list[np.ndarray] = []
         train, test, start = [], [], 0
@@ -92,6 +95,11 @@ def _read_task(
     where = f"task {name!r}"
     if isinstance(data, Mapping):
         unknown = sorted(map(str, set(data) - {"train", "test"}))
+        if "labels" in unknown or "label" in unknown:  # a batch of a tokenizer
+            raise ValueError(
+                f"{where}: a dictionary with {', '.join(map(str, data))}; inputs by name and their labels are a pair: "
+                "give ({'input_ids': ...}, labels)"
+            )
         if "train" not in data or unknown:
             raise ValueError(
                 f"{where}: a dictionary with {', '.join(map(str, data)) or 'nothing'}; give {{'train': data, 'test': "

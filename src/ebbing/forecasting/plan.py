@@ -200,7 +200,7 @@ class ForecastPlan(Tabular):
             return "No other order is as good, as far as these examples tell."
         shown = "; ".join(join(names) for names in others[:_SHOWN])
         compared = len(self.confidence.orders) - 1
-        return f"{len(others)} of {compared} other orders are not clearly worse, as {shown}."
+        return f"{len(others)} of {compared} other orders are not clearly worse, such as {shown}."
 
     def __repr__(self) -> str:
         value = format_number(self.value, ".4g")

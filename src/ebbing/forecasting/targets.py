@@ -87,8 +87,8 @@ class Targets:
         classes = int(labels.max()) + 1 if outputs is None else outputs
         if labels.min() < 0 or labels.max() >= classes:
             raise ValueError(
-                f"labels are from {labels.min()} to {labels.max()}, but the network has {classes} outputs: classes are "
-                f"0 to {classes - 1}"
+                f"labels are from {labels.min()} to {labels.max()}, but the network has {classes} outputs: number "
+                f"classes from 0 to {classes - 1}, or give the network an output for each class"
             )
         return cls("classes", np.eye(classes)[labels.astype(int)])
 

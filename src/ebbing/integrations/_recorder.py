@@ -112,7 +112,8 @@ def metric_kind(metric: str, kind: Kind | None) -> Kind:
     found = kind or KINDS.get(metric.rpartition("_")[2])
     if found not in ("error", "accuracy"):
         raise ValueError(
-            f"metric={metric!r}, kind={kind!r}: say kind='error' (lower is better) or 'accuracy' (higher is better)"
+            f"metric={metric!r}, kind={kind!r}: say kind='error' (lower is better) or 'accuracy' (higher is better); "
+            f"names that end in {', '.join(KINDS)} need no kind"
         )
     return found
 

@@ -18,6 +18,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+try:
+    from avalanche.models import MultiTaskModule
+    from avalanche.training.plugins import SupervisedPlugin
+except ImportError as error:
+    raise ImportError(
+        f"ebbing.integrations.avalanche needs avalanche-lib and torchvision: pip install 'ebbing[avalanche]' ({error})"
+    ) from error
+
 import numpy as np
 import torch
 
@@ -26,14 +34,6 @@ from ebbing.integrations._recorder import metric_kind
 from ebbing.integrations.measured_matrix import MeasuredMatrix
 from ebbing.learn import Gpm, Trgp
 from ebbing.metrics import Kind
-
-try:
-    from avalanche.models import MultiTaskModule
-    from avalanche.training.plugins import SupervisedPlugin
-except ImportError as error:
-    raise ImportError(
-        f"ebbing.integrations.avalanche needs avalanche-lib and torchvision: pip install 'ebbing[avalanche]' ({error})"
-    ) from error
 
 if TYPE_CHECKING:
     from ebbing.learn.projection.learner import ProjectionLearner

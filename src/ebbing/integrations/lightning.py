@@ -15,17 +15,17 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from ebbing.integrations._lightning_validation import measure
-from ebbing.integrations._recorder import MatrixRecorder
-from ebbing.integrations.measured_matrix import MeasuredMatrix
-from ebbing.metrics import Kind
-
 try:
     from lightning.pytorch import Callback, LightningModule, Trainer
 except ImportError as error:
     raise ImportError(
         f"ebbing.integrations.lightning needs lightning: pip install 'ebbing[lightning]' ({error})"
     ) from error
+
+from ebbing.integrations._lightning_validation import measure
+from ebbing.integrations._recorder import MatrixRecorder
+from ebbing.integrations.measured_matrix import MeasuredMatrix
+from ebbing.metrics import Kind
 
 if TYPE_CHECKING:
     from ebbing.learn.projection.learner import ProjectionLearner

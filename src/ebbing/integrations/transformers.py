@@ -17,10 +17,6 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
-from ebbing.integrations._recorder import MatrixRecorder
-from ebbing.integrations.measured_matrix import MeasuredMatrix
-from ebbing.metrics import Kind
-
 try:
     from transformers import Trainer, TrainerCallback
 except ImportError as error:
@@ -28,6 +24,10 @@ except ImportError as error:
         "ebbing.integrations.transformers needs transformers and accelerate: pip install 'ebbing[transformers]' "
         f"({error})"
     ) from error
+
+from ebbing.integrations._recorder import MatrixRecorder
+from ebbing.integrations.measured_matrix import MeasuredMatrix
+from ebbing.metrics import Kind
 
 if TYPE_CHECKING:
     from ebbing.learn.projection.learner import ProjectionLearner

@@ -11,6 +11,13 @@
   `train_reference` trains one sequence from beginning to end. `ebbing.runs` trains many and stores the results.
 """
 
+try:
+    import torch as _torch  # noqa: F401
+except ModuleNotFoundError as error:
+    from ebbing._extras import explain_missing
+
+    raise explain_missing(error, "ebbing.learn") from None
+
 from ebbing.learn.experiment import Architecture, Experiment, Learner, Method
 from ebbing.learn.methods import Copies, FineTuning, Gpm, LowRank, Sgd, Trgp, TrgpFree, TrgpPlus, UnprotectedMethod
 from ebbing.learn.networks import MLP, FiveLayers, SmallAlexNet

@@ -161,7 +161,7 @@ class EvaluationComparison(Tabular):
         return "-" if np.isnan(ends[0]) else " to ".join(format_number(end, f"+{self._digits}") for end in ends)
 
     def _notes(self) -> list[str]:
-        notes = [self._excluded()] if self.undecided else []
+        notes = [excluded] if (excluded := self._excluded()) else []
         lower = [
             name for name, score in zip(self.benchmarks, self.scores[0], strict=True) if not score.higher_is_better
         ]
@@ -177,7 +177,7 @@ class EvaluationComparison(Tabular):
         unknown = [
             name for name, one in zip(self.benchmarks, self.changes, strict=True) if np.isnan(one.standard_error)
         ]
-        notes += [f"Without a standard error nothing is decided: {', '.join(unknown)}."] if unknown else []
+        notes += [f"Undecided, since no standard error is given: {', '.join(unknown)}."] if unknown else []
         if self.left_out:
             notes.append(f"Left out, since not in all evaluations: {', '.join(self.left_out)}.")
         tests = len(self.changes)
@@ -186,7 +186,7 @@ class EvaluationComparison(Tabular):
         return notes
 
     def _excluded(self) -> str:
-        """Say how large a loss the undecided benchmarks may hide."""
+        """Say how large a loss the undecided benchmarks may hide; nothing if none of them has a standard error."""
         hidden = [
             (-min(end * _sign(score) for end in one.interval), name)
             for name, one, score, verdict in zip(
@@ -195,7 +195,7 @@ class EvaluationComparison(Tabular):
             if verdict == 0 and np.isfinite(one.standard_error)
         ]
         if not hidden:
-            return "No change is decided."
+            return ""
         size, name = max(hidden)
         if size <= 0:
             return "Undecided: chance can explain the change."

@@ -38,8 +38,16 @@ def losses(metric: str, matrix: ArrayLike, kind: Kind, need: Need, tasks: int = 
     if missing.any():
         place = first_index(missing)
         way_out = "evaluate it, or choose another metric" if place[-2] else "put the initial model's row first"
+        if _is_upper(values):
+            way_out = "rows are the model after each task, columns the tasks: is the matrix transposed?"
         raise ValueError(f"{metric} needs the {kind} {describe_place(place)}, and it is missing (NaN): {way_out}")
     return SIGN[kind] * values
+
+
+def _is_upper(values: Values) -> bool:
+    """Return whether old tasks were never measured, but tasks that were still to come: rows and columns are swapped."""
+    measured = ~np.isnan(values[..., 1:, :])  # (..., T, T)
+    return bool(np.triu(measured, 1).any() and not np.tril(measured, -1).any())
 
 
 def error_matrix(matrix: ArrayLike, kind: Kind) -> Values:

@@ -107,6 +107,11 @@ class MetricSummary(Tabular):
 
         return plot_forgotten(self.just_learned, self.at_the_end, self.names, kind=self.kind, ax=ax)
 
+    def __repr__(self) -> str:
+        shown = {name: self.values[name] for name in ("forgetting", "average_accuracy", "generalization_error")}
+        means = "".join(f", {name}={np.mean(v):.5g}" for name, v in shown.items() if v is not None)
+        return f"MetricSummary({self.tasks} task{'s' * (self.tasks > 1)}, kind={self.kind!r}{means})"
+
     def _answer(self) -> str:
         columns = (self.just_learned, self.at_the_end, self.forgotten)
         return "".join(self._verdict(*(values.reshape(-1, self.tasks).mean(axis=0) for values in columns)))
@@ -162,7 +167,7 @@ def summary(matrix: ArrayLike, *, kind: Kind, names: Sequence[str] | None = None
     Args:
         matrix: L (..., T+1, T), or (..., T, T) without the initial model.
         kind: "error" or "accuracy": what the matrix holds.
-        names: One name per task; "task 1", "task 2", ... if None.
+        names: One name per task; if None, the columns of a pandas DataFrame, or "task 1", "task 2", ...
 
     Returns:
         The tasks, and the metrics by name, with a reason for each that cannot be computed.
@@ -181,6 +186,8 @@ def summary(matrix: ArrayLike, *, kind: Kind, names: Sequence[str] | None = None
     """
     measured = error_matrix(matrix, kind)  # a matrix that no metric can read raises an error here
     T = measured.shape[-1]
+    if names is None and all(isinstance(name, str) for name in getattr(matrix, "columns", [0])):  # of pandas
+        names = list(matrix.columns)  # type: ignore[union-attr]
     labels = tuple(f"task {i + 1}" for i in range(T)) if names is None else tuple(str(name) for name in names)
     if len(labels) != T:
         raise ValueError(f"{len(labels)} names for {T} tasks; give one per task")

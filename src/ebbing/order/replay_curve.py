@@ -105,6 +105,14 @@ class ReplayCurve(Tabular):
             for i in shown
         ]
         gains = [f"* {_gain(name, getattr(self, name), best[name])}" for name in best]
+        at = int(np.argmin(self.forgetting))
+        if best["forgetting"] and self.generalization[at] > self.generalization[0]:
+            gains.append(
+                f"Do not choose {best['forgetting']} for its low forgetting: the errors at the end are larger than "
+                f"without replay ({format_number(self.generalization[at])} against "
+                f"{format_number(self.generalization[0])} on average). Little is forgotten there, since tasks are "
+                "learned badly in the first place."
+            )
         headers = ["samples of each old task", "replay ratio", "expected forgetting", "expected generalization error"]
         title = f"{describe(self.problem)}\n{describe_step_model(self.learner)}; fresh samples are replayed."
         return (Table(title, headers, rows, [*gains, *hardly_learned_notes(self.problem)]),)

@@ -17,6 +17,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ebbing._extras import check_installed
 from ebbing._files import write_atomic
 from ebbing._validate import check_count
 from ebbing.paper._output import Verdict, verdict_markdown, write_json
@@ -25,6 +26,10 @@ from ebbing.paper.targets import NETWORKS, ON_REQUEST, RECORDED, TARGETS, Option
 
 if TYPE_CHECKING:
     from ebbing.paper.run_progress import RunProgress
+
+
+UNDRAWN = frozenset({"claims", "tables"})
+"""Targets without a figure: they need no extra."""
 
 
 class ReproductionError(Exception):
@@ -68,8 +73,10 @@ def reproduce(
     Raises:
         ValueError: If a target is unknown, or if an option does not go with it.
         ReproductionError: If some of several targets failed; the others ran. A single target raises its own error.
+        ModuleNotFoundError: If a target needs a package that is not installed; nothing has run then.
     """
     targets = chosen_targets(targets, options)
+    _check_packages(targets)
     if not options.at_paper_scale:
         for name in NETWORKS.intersection(targets):
             if read_records(folder, name):
@@ -94,6 +101,14 @@ def reproduce(
     if failures:
         raise ReproductionError(failures, verdicts)
     return verdicts
+
+
+def _check_packages(targets: Sequence[str]) -> None:
+    """Raise an error before hours of work if figures cannot be drawn, or networks not be trained, at its end."""
+    if drawn := [name for name in targets if name not in UNDRAWN]:
+        check_installed("matplotlib", f"the figure of {drawn[0]}")
+    if trained := [name for name in targets if name in NETWORKS]:
+        check_installed("torch", trained[0])
 
 
 def chosen_targets(targets: Sequence[str], options: Options) -> Sequence[str]:

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
 
+from ebbing._extras import check_installed
 from ebbing._files import write_atomic
 from ebbing._versions import software_versions
 from ebbing.report._claims import GROUPS, Row, count_verdicts, in_order, is_trained, read_claims
@@ -31,7 +32,9 @@ def report_page(folder: Path, *, recorded: Path | None = None, failures: Mapping
 
     Raises:
         ValueError: If the folder has no verdicts and nothing failed.
+        ModuleNotFoundError: If jinja2 or plotly is not installed.
     """
+    check_installed("jinja2", "the report")
     from markupsafe import Markup
 
     failures = dict(failures or {})

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ebbing._extras import check_installed
 from ebbing._files import write_atomic
 from ebbing._tables import Table, Tabular, escape_control
 from ebbing._versions import versions
@@ -118,6 +119,7 @@ def result_page(*results: Tabular, title: str | None = None, command: str = "") 
         >>> page.startswith("<!doctype html>"), "<b>" in page, "&lt;b&gt;" in page
         (True, False, True)
     """
+    check_installed("jinja2", "a page")
     from markupsafe import Markup
 
     parts = [_part(result, place) for place, result in enumerate(results)]

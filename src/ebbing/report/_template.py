@@ -13,11 +13,7 @@ def asset(name: str) -> str:
 
 def render(name: str, **values: Any) -> str:
     """Return a template filled with values, which are escaped unless they are marked as safe."""
-    try:
-        import jinja2
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError(
-            "pages are made with jinja2, which is missing: pip install 'ebbing[report]'"
-        ) from None
+    import jinja2
+
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     return environment.from_string(asset(name)).render(**values)

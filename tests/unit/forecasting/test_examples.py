@@ -81,14 +81,20 @@ def test_inputs_by_name():
 
 BAD = {
     "no tasks": ({}, "tasks is empty"),
-    "a list": ([1], "tasks is list"),
+    "a list": ([1], r"tasks is list: give a dictionary .* such as \{'news': \(inputs, labels\), 'mail'"),
     "a number": ({"a": 3}, "task 'a': int; give a pair"),
     "lengths": ({"a": (X, Y[:3])}, r"task 'a': inputs of shape \(20, 2\), labels \(3,\)"),
     "nothing": ({"a": (X[:0], Y[:0])}, "task 'a': no data"),
     "an empty stream": ({"a": iter([])}, "task 'a': no data"),
     "one": ({"a": (X[:1], Y[:1])}, "task 'a': one example"),
     "nan": ({"a": {"train": (X, Y), "test": (X * np.nan, Y)}}, "task 'a', test: inputs has nan"),
-    "texts": ({"a": (np.array(["x"] * 20), Y)}, "task 'a': inputs: ndarray of <U1"),
+    "texts": ({"a": (np.array(["x"] * 20), Y)}, "task 'a': inputs: text, such as 'x'; give numbers"),
+    "text labels": ({"a": (X, ["cat", "dog"] * 10)}, "task 'a': labels: text, such as 'cat'; .* 0, 1, 2, ..., alike"),
+    "text objects": ({"a": (X, np.array(["cat"] * 20, dtype=object))}, "labels: text, such as 'cat'"),
+    "a batch": (
+        {"a": {"input_ids": X, "labels": Y}},
+        r"inputs by name and their labels are a pair: give \(\{",
+    ),
     "ragged": ({"a": ([[1], [1, 2]], Y[:2])}, "task 'a': inputs: list of object"),
     "splits": ({"a": {"training": (X, Y)}}, "task 'a': a dictionary with training"),
     "widths": ({"a": (X, Y), "b": (X[:, :1], Y)}, r"task 'b': an input has shape \(1,\)"),

@@ -251,6 +251,7 @@ def test_bad_orders(order, message):
     [
         ("cubic", "network='cubic': give a PyTorch network, 'linear' or 'random features'"),
         (3, "network=int: give a PyTorch network"),
+        (nn.Linear, r"network=Linear, a class: give a network of this class, Linear\(...\)"),
         ([], "an empty list"),
         (nn.Linear(12, 3).requires_grad_(False), "no parameter with requires_grad=True"),
     ],
@@ -364,3 +365,21 @@ HALVES = {"a": slice(0, 20), "b": slice(20, 40)}
 def test_half_a_schedule_raises(settings):
     with pytest.raises(ValueError, match="say how far tasks are trained in one way"):
         ebbing.forecast("linear", {"a": (np.eye(4), np.arange(4) % 2)}, **settings)
+
+
+def test_summary_names_tasks_with_one_label():
+    data = tasks()
+    assert "Check the data" not in forecast("linear", data).summary()
+    data["b"] = (data["b"][0], np.ones(60, dtype=int))
+    assert "Check the data of b: all examples have the same label." in forecast("linear", data).summary()
+
+
+def test_summary_gives_the_range_of_unequal_sizes():
+    data = tasks()
+    data["b"] = tuple(part[:8] for part in data["b"])
+    assert "6 to 45 training and 2 to 15 test examples" in " ".join(forecast("linear", data).summary().split())
+
+
+def test_replay_of_one_task_says_what_is_missing():
+    with pytest.raises(ValueError, match="1 task: nothing is older than it to be mixed in; give two tasks or more"):
+        forecast("linear", tasks(T=1)).replay()

@@ -210,7 +210,7 @@ def test_replay_of_classes_is_told_by_accuracy():
 @pytest.mark.parametrize(
     ("order", "shares", "message"),
     [
-        (["t0", "t0"], (0.1,), "each once"),
+        (["t0", "t0"], (0.1,), "each task once"),
         (["t0"], (0.1,), "give two tasks or more"),
         (None, (1.5,), "from 0 to 1"),
     ],

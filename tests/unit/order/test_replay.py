@@ -250,3 +250,10 @@ def test_plans_with_which_gradient_steps_diverge_are_not_taken():
     assert np.isinf(replay_curve(problem, [0, 60], learner=learner).generalization).tolist() == [False, True]
     with pytest.raises(ValueError, match="use a rate below"):
         best_replay(problem, 120, learner=GradientSteps(0.1, 20))
+
+
+def test_curve_warns_where_little_is_learned():
+    worse = replay_curve(Problem.categories("AABB", n=50, p=100)).summary(400)
+    assert "Do not choose 26 for its low forgetting" in worse
+    assert "2.29409 against 1 on average" in worse
+    assert "Do not choose" not in replay_curve(Problem.identical(T=3, n=50, p=400)).summary()
