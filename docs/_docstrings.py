@@ -207,7 +207,7 @@ def simplify_signature(app: Any, what: str, name: str, *arguments: Any) -> tuple
         return None
     if what == "class" and signature == "(*args, **kwargs)":  # a protocol, which nobody calls
         return "", None
-    signature = _PRIVATE.sub("", signature.replace("<factory>", "..."))
+    signature = _PRIVATE.sub("", signature.replace("<factory>", "...").replace("_MINIMUM_NORM", "MinimumNorm()"))
     return _shorten(signature), _shorten(returns) if returns else returns
 
 
