@@ -46,6 +46,7 @@ _SECTION = re.compile(r"(Args|Attributes|Example|Examples|Note|Notes|Raises|Retu
 _ARRAY = re.compile(r"(?:~?numpy\.)?ndarray\[tuple\[[^\]]*\], (?:~?numpy\.)?dtype\[[^\]]*\]\]")
 _ARRAY_LIKE = re.compile(r"[\w.~]*_Buffer \| .*?complex \| bytes \| str\]")  # what numpy.typing.ArrayLike expands to
 _DATA = re.compile(r"dataclasses\.InitVar\[[\w.]*Mapping\[str, Union\[[\w.]*Dataset\[Any\], tuple\[[^\]]*\]\]\]\]")
+_PRIVATE = re.compile(r", _\w+: [^=]*= [^,()]*(?=[,)])")  # a field that only the class itself sets, with its default
 _LIST_ITEM = re.compile(r"\s*([-*]|\d+\.) ")
 
 
@@ -190,6 +191,7 @@ def simplify_signature(app: Any, what: str, name: str, *arguments: Any) -> tuple
     """Shorten types, and leave out the signatures of protocols, as a handler of autodoc-process-signature.
 
     Array types become `ndarray`, and default factories `...`, with which autodoc can parse a signature.
+    Parameters whose names start with an underscore are left out.
 
     Args:
         app: the Sphinx application.
@@ -205,7 +207,8 @@ def simplify_signature(app: Any, what: str, name: str, *arguments: Any) -> tuple
         return None
     if what == "class" and signature == "(*args, **kwargs)":  # a protocol, which nobody calls
         return "", None
-    return _shorten(signature.replace("<factory>", "...")), _shorten(returns) if returns else returns
+    signature = _PRIVATE.sub("", signature.replace("<factory>", "...").replace("_MINIMUM_NORM", "MinimumNorm()"))
+    return _shorten(signature), _shorten(returns) if returns else returns
 
 
 def shorten_annotations(app: Any, doctree: nodes.document, page: str) -> None:

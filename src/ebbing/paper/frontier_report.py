@@ -26,8 +26,9 @@ def markdown(result: Result) -> str:
     note = (
         "ACC in percent: mean ± standard error over seeds. MB per task: the memory that each task adds besides the "
         "network, on average over all tasks but the last. MB in all: the network and what all tasks but the last add. "
-        "A setting is on the frontier if no other has as little memory per task and a higher mean ACC. Every number "
-        "comes from runs."
+        "A setting is on the frontier if no other has as little memory per task and a higher mean ACC. Plainer methods "
+        "are copies of the network, copies of narrower networks, and low-rank updates. Every number comes from runs. "
+        "Settings that are much less accurate than most are outside the figure."
     )
     parts = [f"# {result.study.title}\n\n{note}\n\n![ACC against memory per task]({result.study.name}.png)\n"]
     for protocol in result.study.protocols:
@@ -76,17 +77,19 @@ def findings(found: Sequence[Point]) -> list[str]:
 
 def _judge(name: str, mine: Sequence[Duel]) -> str:
     """Say in how many settings a family wins and loses against plainer methods with no more memory."""
-    counts = {verdict: sum(duel.won is verdict for duel in mine) for verdict in (True, False, None)}
-    gains = [duel.gain for duel in mine if duel.gain is not None]
+    fought = [duel for duel in mine if duel.rival is not None]
+    counts = {won: sum(duel.won is won for duel in fought) for won in (True, False, None)}
     words = {True: "more accurate", False: "less accurate", None: "undecided"}
-    parts = [f"{words[verdict]} in {count}" for verdict, count in counts.items() if count]
+    said = [", ".join(f"{words[won]} in {count}" for won, count in counts.items() if count)] if fought else []
+    gains = [duel.gain for duel in fought if duel.gain is not None]
     ends = dict.fromkeys(f"{gain:+.2f}" for gain in (min(gains), max(gains))) if gains else {}
-    spread = f"; the difference is {' to '.join(ends)} points" if gains else ""
-    smallest = sum(duel.rival is None for duel in mine)
-    alone = f" ({smallest} smaller than every plainer one that was run)" if smallest else ""
+    said += [f"the difference is {' to '.join(ends)} points"] if gains else []
+    alone = len(mine) - len(fought)
+    which = f"as small as {alone} of them" if fought else "that small"
+    said += [f"no plainer method {which} was run"] if alone else []
     return (
-        f"{name} against the most accurate plainer method that needs no more memory per task, in {_count(len(mine))}: "
-        f"{', '.join(parts)}{alone}{spread}."
+        f"{name}, {_count(len(mine))}, against the most accurate plainer method that needs no more memory per task: "
+        f"{'; '.join(said)}."
     )
 
 

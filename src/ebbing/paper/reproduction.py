@@ -22,7 +22,7 @@ from ebbing._files import write_atomic
 from ebbing._validate import check_count
 from ebbing.paper._output import Verdict, verdict_markdown, write_json
 from ebbing.paper.records import read_records
-from ebbing.paper.targets import NETWORKS, ON_REQUEST, RECORDED, TARGETS, Options, Progress
+from ebbing.paper.targets import NETWORKS, ON_REQUEST, RECORDED, TARGETS, TITLES, Options, Progress
 
 if TYPE_CHECKING:
     from ebbing.paper.run_progress import RunProgress
@@ -165,8 +165,8 @@ def _record(target: str, verdicts: list[Verdict], folder: Path) -> None:
     known = {name: known[name] for name in TARGETS if name in known}
     entries = [{"target": name} | asdict(verdict) for name, found in known.items() for verdict in found]
     write_json(folder / "verdicts.json", {"verdicts": entries})
-    everything = [verdict for found in known.values() for verdict in found]
-    write_atomic(folder / "verdicts.md", "# Verdicts\n\n" + verdict_markdown(everything))
+    tables = [f"## {TITLES.get(name, name)}\n\n{verdict_markdown(found)}" for name, found in known.items() if found]
+    write_atomic(folder / "verdicts.md", "\n".join(["# Verdicts\n", *tables]))
 
 
 def _read_verdicts(path: Path) -> dict[str, list[Verdict]]:

@@ -236,6 +236,20 @@ TARGETS: dict[str, Callable[[Path, Progress, Options], list[Verdict]]] = {
 }
 """The function behind each target: it writes files into a folder, reports progress and returns verdicts."""
 
+TITLES = {
+    "claims": "Theorems, lemmas, propositions and corollaries",
+    "fig1": "Figure 1: theory and simulation",
+    "tables": "Task order: exact polynomials and certificates",
+    "rules": "Simple rules for the order of tasks",
+    "fig2": "Figure 2: networks on MNIST",
+    "table1": "Table 1: methods that protect",
+    "sensitivity": "Figure 2 under other choices",
+    "ablations": "Ablations of the methods",
+    "frontier": "Accuracy against memory per task",
+    "forecast": "Forecasts against training",
+}
+"""The title of each target in tables of verdicts and in the report."""
+
 NETWORKS = {"fig2", "table1", "ablations", "frontier"}
 """The targets that train networks, on a small scale unless `Options.scale` is "paper"."""
 

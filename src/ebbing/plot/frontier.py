@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ebbing.paper.frontier import Point, family, pareto, points
 from ebbing.paper.method_comparison import Result
 from ebbing.paper.method_study import Protocol
 from ebbing.plot._axes import use_axes
-from ebbing.plot._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, STYLE, VERMILION, new_axes, save_figure
+from ebbing.plot._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, STYLE, VERMILION, new_axes, place_legend, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,11 +22,23 @@ _LOOK = {
     "copies": (BLACK, "o", "copies (width)"),
     "low-rank": (BLUE, "s", "low-rank (rank)"),
     "GPM": (GREEN, "^", "GPM (threshold)"),
-    "TRGP": (ORANGE, "v", "TRGP"),
-    "TRGP+": (PURPLE, "P", "TRGP+"),
-    "TRGP free": (VERMILION, "D", "TRGP free"),
+    "TRGP": (ORANGE, "v", "TRGP (threshold)"),
+    "TRGP+": (PURPLE, "P", "TRGP+ (threshold)"),
+    "TRGP free": (VERMILION, "D", "TRGP free (threshold)"),
 }
-"""The color and the marker of each family, and its label in the figure."""
+"""The color and the marker of each family, and its label: in brackets stands what the numbers beside points mean."""
+
+_PLACES = (
+    ("left", "top", 4, -2),
+    ("right", "bottom", -4, 2),
+    ("left", "bottom", 4, 2),
+    ("right", "top", -4, -2),
+    ("center", "bottom", 0, 6),
+    ("center", "top", 0, -6),
+    ("left", "center", 7, 0),
+    ("right", "center", -7, 0),
+)
+"""Where the label of a point may stand, the preferred place first: alignment, and distance in points."""
 
 
 def plot_frontier(result: Result) -> Any:
@@ -42,11 +54,17 @@ def plot_frontier(result: Result) -> Any:
 
     shown = [protocol for protocol in result.study.protocols if points(result, protocol)]
     with mpl.rc_context(STYLE):
-        axes = new_axes(1, max(len(shown), 1), (3.9 * max(len(shown), 1), 3.9))
-        for ax, protocol in zip(axes.flat, shown, strict=False):
-            plot_frontier_panel(result, protocol, ax=ax)
+        axes = new_axes(1, max(len(shown), 1), (max(2.9 * len(shown), 5.8), 3.9))
         if not shown:
             axes[0, 0].text(0.5, 0.5, "no run is finished yet", ha="center", va="center")
+            return axes
+        for ax, protocol in zip(axes.flat, shown, strict=True):
+            _draw_points(result, protocol, ax)
+        handles = {label: h for ax in axes.flat for h, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+        labels = [label for *_, label in _LOOK.values() if label in handles] + ["frontier"]
+        place_legend(axes, [handles[label] for label in labels], labels, outside=True, ncols=4)
+        for ax, protocol in zip(axes.flat, shown, strict=True):  # last, since the legend changes the size of the panels
+            _label_settings(ax, points(result, protocol))
     return axes
 
 
@@ -62,40 +80,50 @@ def plot_frontier_panel(result: Result, protocol: Protocol, *, ax: Axes | None =
         The axes with the panel.
     """
     import matplotlib as mpl
+
+    with mpl.rc_context(STYLE):
+        ax = use_axes(ax, (4.6, 3.9))
+        _draw_points(result, protocol, ax)
+        ax.legend(frameon=False, fontsize="small")
+        _label_settings(ax, points(result, protocol))
+    return ax
+
+
+def _draw_points(result: Result, protocol: Protocol, ax: Axes) -> None:
+    """Draw the points of all families, the frontier, the title and the axes."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     found = points(result, protocol)
-    low, high = _limits(found)
-    with mpl.rc_context(STYLE):
-        ax = use_axes(ax, (4.6, 3.9))
-        ax.set_xscale("log")
-        front = pareto(found)
-        memory = [point.memory for point in front] + [max(point.memory for point in found)]
-        ax.step(memory, [*(p.mean for p in front), front[-1].mean], where="post", color="0.8", lw=5, zorder=0)
-        for name, (color, marker, label) in _LOOK.items():
-            members = [point for point in found if family(point.name) == name]
-            if not members:
-                continue
-            means = [point.mean for point in members]
-            errors = [float(standard_error(np.array([*point.accuracy.values()]))) for point in members]
-            x = [point.memory for point in members]
-            ax.errorbar(x, means, yerr=errors, color=color, marker=marker, ms=5, lw=1, capsize=2, label=label)
-            for point in members:
-                if low <= point.mean <= high and name not in ("TRGP", "TRGP+"):  # one beside the other
-                    _annotate(ax, point, color)
-        ax.set_ylim(low, high)
-        _label_families(ax, found)
-        ax.set_xlabel("memory that each task adds (MB)")
-        ax.set_ylabel("ACC (%)")
-        seeds = sorted({len(point.accuracy) for point in found})
-        count = f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else f"{seeds[0]} seed{'s' * (seeds[0] > 1)}"
-        ax.set_title(f"{protocol.name}, {count}", loc="left")
-        ax.xaxis.set_major_locator(LogLocator(subs=(1, 3) if found[-1].memory > 10 * found[0].memory else (1, 2, 5)))
-        ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        ax.xaxis.set_minor_locator(NullLocator())
-        ax.grid(color="0.93")
-        ax.set_axisbelow(True)
-    return ax
+    ax.set_xscale("log")
+    ax.set_ylim(_limits(found))
+    front = pareto(found)
+    memory = [point.memory for point in front] + [max(point.memory for point in found)]
+    means = [*(point.mean for point in front), front[-1].mean]
+    ax.step(memory, means, where="post", color="0.8", lw=5, zorder=0, label="frontier")
+    for name, (color, marker, label) in _LOOK.items():
+        members = [point for point in found if family(point.name) == name]
+        if members:
+            x, y = [point.memory for point in members], [point.mean for point in members]
+            errors = [_error(point) for point in members]
+            ax.errorbar(x, y, yerr=errors, color=color, marker=marker, ms=5, lw=1, capsize=2, label=label)
+    ax.set_xlabel("memory that each task adds (MB)")
+    ax.set_ylabel("ACC (%)")
+    seeds = sorted({len(point.accuracy) for point in found})
+    count = f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else f"{seeds[0]} seed{'s' * (seeds[0] > 1)}"
+    ax.set_title(f"{protocol.title}\n{count}", loc="left")
+    memory = [point.memory for point in _visible(found, ax)]
+    ratio = max(memory) / min(memory)
+    margin = 1.05 * ratio**0.14  # room for labels on both sides
+    ax.set_xlim(min(memory) / margin, max(memory) * margin)
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 3) if ratio > 10 else (1, 2, 5) if ratio > 3 else range(1, 10)))
+    ax.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.grid(color="0.93")
+    ax.set_axisbelow(True)
+
+
+def _error(point: Point) -> float:
+    return float(standard_error(np.array([*point.accuracy.values()])))
 
 
 def _limits(found: Sequence[Point]) -> tuple[float, float]:
@@ -107,41 +135,50 @@ def _limits(found: Sequence[Point]) -> tuple[float, float]:
     return low - margin, top + 1.5 * margin
 
 
-def _annotate(ax: Axes, point: Point, color: str) -> None:
-    """Write the setting of a point (the threshold, the width or the rank) beside it, in small letters."""
-    words = "1" if point.name == "copies" else point.name.partition(", ")[2]
-    setting = words.removeprefix("width ").removeprefix("rank ")
-    ax.annotate(setting, (point.memory, point.mean), (4, -8), textcoords="offset points", color=color, fontsize=7)
-
-
-def _label_families(ax: Axes, found: Sequence[Point]) -> None:
-    """Write the name of each family at the right of its largest setting that is visible, in its color."""
+def _visible(found: Sequence[Point], ax: Axes) -> list[Point]:
     low, high = ax.get_ylim()
-    ends = []
-    for name, (color, _, label) in _LOOK.items():
-        visible = [point for point in found if family(point.name) == name and low <= point.mean <= high]
-        if visible:
-            ends.append((max(visible, key=lambda point: point.memory), color, label))
-    ends.sort(key=lambda end: end[0].mean)
-    places = _spread([(point.mean - low) / (high - low) for point, _, _ in ends], 0.065)
-    for (point, color, label), place in zip(ends, places, strict=True):
-        arrow = {"arrowstyle": "-", "color": color, "lw": 0.6, "alpha": 0.5}
-        at, text_at = (point.memory, point.mean), (1.03, place)
-        ax.annotate(label, at, text_at, textcoords="axes fraction", color=color, va="center", arrowprops=arrow)
+    return [point for point in found if low <= point.mean <= high]
 
 
-def _spread(places: Sequence[float], gap: float) -> list[float]:
-    """Return increasing places in [0, 1], moved so that they are at least a gap apart.
+def _label_settings(ax: Axes, found: Sequence[Point]) -> None:
+    """Write the setting of each visible point (its threshold, width or rank) beside it, where it covers least."""
+    from matplotlib.transforms import Bbox
 
-    >>> [round(place, 2) for place in _spread([0.2, 0.21, 0.95, 0.99], 0.1)]
-    [0.2, 0.3, 0.9, 1.0]
-    """
-    moved: list[float] = []
-    for place in places:
-        moved.append(max(place, moved[-1] + gap if moved else 0.0))
-    for i in reversed(range(len(moved))):
-        moved[i] = min(moved[i], moved[i + 1] - gap if i + 1 < len(moved) else 1.0)
-    return moved
+    figure: Any = cast(Any, ax.figure).figure  # that of a subfigure is the whole figure
+    figure.draw_without_rendering()  # only now is the size of the panel known
+    visible = _visible(found, ax)
+    half = 3.5 * figure.dpi / 72
+    taken = []
+    for point in visible:
+        error = np.nan_to_num(_error(point))
+        (x, bottom), (_, top) = ax.transData.transform([[point.memory, point.mean + s * error] for s in (-1, 1)])
+        taken.append(Bbox([[x - half, bottom - half], [x + half, top + half]]))
+    for point in visible:
+        words = "1" if point.name == "copies" else point.name.partition(", ")[2]
+        if not words:
+            continue
+        setting, color = words.removeprefix("width ").removeprefix("rank "), _LOOK[family(point.name)][0]
+        at = (point.memory, point.mean)
+        text: Any = ax.annotate(setting, at, (0, 0), textcoords="offset points", color=color, fontsize=8)
+        boxes = []
+        for align, vertical, right, up in _PLACES:
+            text.set(ha=align, va=vertical, position=(right, up))
+            boxes.append(text.get_window_extent())
+        best = min(range(len(_PLACES)), key=lambda i: _covered(boxes[i], taken, ax.bbox))
+        align, vertical, right, up = _PLACES[best]
+        text.set(ha=align, va=vertical, position=(right, up))
+        taken.append(boxes[best])
+
+
+def _covered(box: Any, taken: Sequence[Any], panel: Any) -> float:
+    """Return the area of a box that covers others, and of what lies outside the panel, in square pixels."""
+    from matplotlib.transforms import Bbox
+
+    def shared(other: Any) -> float:
+        common = Bbox.intersection(box, other)
+        return 0.0 if common is None else float(common.width * common.height)
+
+    return sum(map(shared, taken)) + float(box.width * box.height) - shared(panel)
 
 
 def save_frontier(result: Result, folder: Path) -> None:

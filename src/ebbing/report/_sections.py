@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from ebbing.paper.targets import TITLES
 from ebbing.report._comparisons import fig2_theory_figure, forecast_figure
 from ebbing.report._evidence import certificates, repeats
 from ebbing.report._figures import (
@@ -42,9 +43,9 @@ class Description:
 _MEMORY = "Accuracy against the memory that a task adds: up and left is better"
 
 DESCRIPTIONS: dict[str, Description] = {
-    "claims": Description("Theorems, lemmas, propositions and corollaries", evidence=repeats),
+    "claims": Description(TITLES["claims"], evidence=repeats),
     "fig1": Description(
-        "Figure 1: theory and simulation",
+        TITLES["fig1"],
         (
             (
                 "Lines are the theorems' expectations, markers the means of simulated runs with their standard errors: "
@@ -53,13 +54,13 @@ DESCRIPTIONS: dict[str, Description] = {
             ),
         ),
     ),
-    "tables": Description("Task order: exact polynomials and certificates", evidence=certificates),
+    "tables": Description(TITLES["tables"], evidence=certificates),
     "rules": Description(
-        "Simple rules for the order of tasks",
+        TITLES["rules"],
         (("0 is the proved optimum, 1 a random order: the lower a rule, the better its orders.", rules_figure),),
     ),
     "fig2": Description(
-        "Figure 2: networks on MNIST",
+        TITLES["fig2"],
         (
             ("Each line is one setup of the paper's appendix: mean over seeds with its standard error.", fig2_figure),
             (
@@ -71,7 +72,7 @@ DESCRIPTIONS: dict[str, Description] = {
         ),
     ),
     "table1": Description(
-        "Table 1: methods that protect",
+        TITLES["table1"],
         (
             (
                 f"{_MEMORY} (fine-tuning may lie below: zoom out). The tables have the paper's numbers beside ours.",
@@ -80,7 +81,7 @@ DESCRIPTIONS: dict[str, Description] = {
         ),
     ),
     "sensitivity": Description(
-        "Figure 2 under other choices",
+        TITLES["sensitivity"],
         (
             (
                 "Each line changes one choice that the paper does not print: mean over seeds with its standard error.",
@@ -88,9 +89,9 @@ DESCRIPTIONS: dict[str, Description] = {
             ),
         ),
     ),
-    "ablations": Description("Ablations of the methods", ((f"{_MEMORY}. One panel per question.", methods_figure),)),
+    "ablations": Description(TITLES["ablations"], ((f"{_MEMORY}. One panel per question.", methods_figure),)),
     "frontier": Description(
-        "Accuracy against memory per task",
+        TITLES["frontier"],
         (
             (
                 "Up and left is better: a method with another one above it and to its left is not worth its memory.",
@@ -99,7 +100,7 @@ DESCRIPTIONS: dict[str, Description] = {
         ),
     ),
     "forecast": Description(
-        "Forecasts against training",
+        TITLES["forecast"],
         (
             (
                 "Each point is an order of a task set, the diamond the one that the forecast advises: it should lie "

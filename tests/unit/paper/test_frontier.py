@@ -1,10 +1,12 @@
 """Accuracy against memory on made-up runs: the frontier, who wins, what is said, and what was not run."""
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from ebbing.learn import MLP, SmallAlexNet
 from ebbing.paper import frontier_report, table1
@@ -24,7 +26,7 @@ from ebbing.paper.frontier import (
 )
 from ebbing.paper.method_comparison import Result
 from ebbing.paper.method_study import Study
-from ebbing.plot.frontier import plot_frontier, save_frontier
+from ebbing.plot.frontier import plot_frontier, plot_frontier_panel, save_frontier
 from ebbing.runs.streams import StreamRun
 
 TASKS = PMNIST_SHORT.stream.names
@@ -148,9 +150,9 @@ def test_many_comparisons_raise_the_bar():
 def test_report_says_where_each_method_is_best():
     text = frontier_report.markdown(made_up())
     assert "GPM, 95% from 0.05 MB (80.00); low-rank, rank 8 from 0.1 MB (93.00); copies from 0.4 MB (95.00)." in text
-    assert "TRGP free against the most accurate plainer method that needs no more memory" in text
-    assert "less accurate in 2; the difference is -4.00 to -3.00 points." in text
-    assert "undecided in 1 (1 smaller than every plainer one that was run)." in text
+    rival = "against the most accurate plainer method that needs no more memory per task"
+    assert f"TRGP free, 2 settings, {rival}: less accurate in 2; the difference is -4.00 to -3.00 points." in text
+    assert f"GPM, 1 setting, {rival}: no plainer method that small was run." in text
     assert "| low-rank, rank 8 | 0.100 | 1.26 | 93.00 ± 0.05 (3 seeds) | yes |" in text
     assert "| TRGP free, 95% | 0.200 | 2.16 | 90.00 ± 0.05 (3 seeds) |  |" in text
     assert "Not run: copies, width 0.05; copies, width 0.1;" in text
@@ -182,10 +184,29 @@ def test_files_and_figure_are_written(tmp_path):
 
 def test_figure_names_every_method_it_shows():
     (ax,) = plot_frontier(made_up()).flat
-    shown = {text.get_text() for text in ax.texts}
-    assert {"copies (width)", "low-rank (rank)", "TRGP free", "GPM (threshold)"} <= shown
-    assert {"1", "8", "95%", "99%"} <= shown  # their settings
-    assert not {"TRGP", "TRGP+"} & shown
+    (legend,) = ax.figure.legends
+    named = ["copies (width)", "low-rank (rank)", "GPM (threshold)", "TRGP free (threshold)", "frontier"]
+    assert [text.get_text() for text in legend.get_texts()] == named
+    assert {text.get_text() for text in ax.texts} == {"1", "8", "95%", "99%"}  # their settings
     assert ax.get_xscale() == "log"
     (ax,) = plot_frontier(result({})).flat
     assert [text.get_text() for text in ax.texts] == ["no run is finished yet"]
+
+
+def test_panel_alone_has_a_legend_of_its_own():
+    ax = plot_frontier_panel(made_up(), PMNIST_SHORT, ax=Figure().add_subplot())
+    legend = ax.get_legend()
+    assert legend is not None
+    assert "low-rank (rank)" in {text.get_text() for text in legend.get_texts()}
+
+
+def test_settings_of_close_points_do_not_overlap():
+    close = {"copies": (94.2, 0.36), "TRGP, 95%": (93.7, 0.365), "TRGP free, 95%": (94.0, 0.4), "GPM, 95%": (93.0, 0.2)}
+    some = result({name: [run(0, accuracy, memory)] for name, (accuracy, memory) in close.items()})
+    (ax,) = plot_frontier(some).flat
+    ax.figure.draw_without_rendering()
+    boxes = [text.get_window_extent() for text in ax.texts]
+    assert len(boxes) == 4
+    assert not any(a.overlaps(b) for a, b in itertools.combinations(boxes, 2))
+    markers = [ax.transData.transform((memory, accuracy)) for accuracy, memory in close.values()]
+    assert not any(box.contains(*marker) for box in boxes for marker in markers)

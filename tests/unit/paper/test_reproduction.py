@@ -56,6 +56,16 @@ def test_target_keeps_the_verdicts_of_the_others(targets, tmp_path):
     text = (tmp_path / "verdicts.md").read_text()
     assert [name in text for name in ("claim of first", "claim of second", "claim of extra")] == [True] * 3
     assert "run 2" in text
+    assert [line for line in text.splitlines() if line.startswith("#")] == [
+        "# Verdicts",
+        "## first",
+        "## second",
+        "## extra",
+    ]
+
+
+def test_every_target_has_a_title():
+    assert reproduction.TITLES.keys() == reproduction.TARGETS.keys()
 
 
 def test_failed_target_does_not_stop_the_others(targets, tmp_path, monkeypatch):
