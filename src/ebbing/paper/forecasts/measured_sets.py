@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import combinations
 from typing import Any
@@ -58,12 +59,14 @@ class MeasuredSet:
         seeds: The recorded seeds.
         matrices: Measured error matrices of each sequence (seeds, T+1, T).
         forecasts: What each recorded variant of a forecast predicts.
+        is_blind: Whether the advised forecast was recorded before the first run began.
     """
 
     task_set: TaskSet
     seeds: tuple[int, ...]
     matrices: Mapping[tuple[str, ...], Array]
     forecasts: Mapping[str, Mapping[str, Any]]
+    is_blind: bool
 
     @classmethod
     def read(cls, one: TaskSet, records: Sequence[Record]) -> MeasuredSet | None:
@@ -86,9 +89,10 @@ class MeasuredSet:
             matrices = {s: np.array([r.result["matrices"][" ".join(s)] for r in runs]) for s in one.sequences}
         except KeyError as missing:
             raise RecordError(f"{TARGET}, {one.name}: no run of {missing} is recorded") from None
-        known = {r.name: r.result for r in records}
-        found = {v.name: known[name] for v in VARIANTS if (name := forecast_name(one, v)) in known}
-        return cls(one, tuple(r.seed for r in runs), matrices, found)
+        known = {r.name: r for r in records}
+        found = {v.name: known[name].result for v in VARIANTS if (name := forecast_name(one, v)) in known}
+        is_blind = _was_first(known.get(forecast_name(one, advised_variant(one))), runs)
+        return cls(one, tuple(r.seed for r in runs), matrices, found, is_blind)
 
     @cached_property
     def forgetting(self) -> Array:
@@ -244,3 +248,14 @@ def _standardized(values: Array) -> Array:
 
 def _forgetting(learned: Array, final: Array) -> Array:
     return (final[:, :-1] - learned[:, :-1]).mean(axis=1)
+
+
+def _was_first(forecast: Record | None, runs: Sequence[Record]) -> bool:
+    """Return whether a forecast was recorded before any of the runs began, as far as that is known."""
+    if forecast is None or not all("when" in record.provenance for record in (forecast, *runs)):
+        return False
+
+    def when(record: Record) -> datetime:
+        return datetime.fromisoformat(record.provenance["when"])
+
+    return when(forecast) < min(when(run) - timedelta(seconds=run.provenance.get("seconds", 0)) for run in runs)

@@ -145,7 +145,7 @@ class Study:
         Returns:
             The text, with a line break at its end.
         """
-        judged = [one for one in self.agreeing if one.task_set.is_judged]
+        blind = [one for one in self.agreeing if one.is_blind]
         parts = [
             "# Forecasts against training",
             f"{len(self.sets)} task sets, {self._runs(self.sets)} seeds; in {len(self.agreeing)} of them seeds agree: "
@@ -157,8 +157,9 @@ class Study:
             self._set_table(),
             "## Scores, mean over the sets in which seeds agree",
             _score_table(self.means(self.agreeing)),
-            "The same over those of them with an even number, which were seen while variants were compared:",
-            _score_table(self.means(judged)),
+            "The same over those of them whose forecast was recorded before the first network was trained: "
+            f"{', '.join(one.task_set.name for one in blind) or 'none yet'}.",
+            _score_table(self.means(blind)),
             "Over the sets in which seeds do not agree:",
             _score_table(self.means([one for one in self.sets if one not in self.agreeing and len(one.seeds) > 1])),
             "## Every set",

@@ -41,8 +41,7 @@ class TaskSet:
 
     Attributes:
         family: What sets have in common: the data and the network.
-        number: The number of the set within its family, from 1. Variants of forecasts are chosen on odd sets and
-            judged on even ones.
+        number: The number of the set within its family, from 1.
         names: The tasks.
         experiment: What is trained.
         seeds: The planned seeds.
@@ -96,11 +95,6 @@ class TaskSet:
         """Whether tasks tell ten digits apart; the others answer yes or no."""
         data = self.experiment.tasks
         return isinstance(data, FixedData) and isinstance(data.tasks, PermutedMnist | RotatedMnist)
-
-    @property
-    def is_judged(self) -> bool:
-        """Whether no variant of a forecast was chosen on it."""
-        return self.number % 2 == 0
 
 
 def subsets(classes: int, T: int, most: int, name: str) -> Order:

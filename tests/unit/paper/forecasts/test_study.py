@@ -96,6 +96,30 @@ def test_a_bad_forecast_is_seen():
     assert [verdict.holds for verdict in Study.read(made_up(), {}).verdicts()] == [True] * 4
 
 
+@pytest.mark.parametrize(
+    ("predicted", "trained", "blind"),
+    [("11:59:29", "12:00:00", True), ("11:59:31", "12:00:00", False), ("13:00:00", "12:00:00", False)],
+)
+def test_a_set_is_blind_if_predicted_before_training(predicted, trained, blind):
+    records = made_up()
+    for record in records:
+        is_run = record.name == WINE.name
+        record.provenance["when"] = f"2026-01-01T{trained if is_run else predicted}+00:00"
+        record.provenance["seconds"] = 30
+    found = MeasuredSet.read(WINE, records)
+    assert found is not None
+    assert found.is_blind == blind
+    text = Study.read(records, {}).markdown()
+    assert ("first network was trained: wine / 1." in text) == blind
+    assert ("first network was trained: none yet." in text) != blind
+
+
+def test_undated_sets_are_not_blind():
+    found = MeasuredSet.read(WINE, made_up())
+    assert found is not None
+    assert not found.is_blind
+
+
 def test_missing_sequences_raise():
     records = made_up()
     del records[0].result["matrices"][" ".join(WINE.orders[0])]
