@@ -61,7 +61,8 @@ def check_wheel(wheel: Path) -> None:
         names = set(archive.namelist())
         metadata = message_from_bytes(archive.read(next(name for name in names if name.endswith("/METADATA"))))
     package = (ROOT / "src" / "ebbing").rglob("*")
-    sources = {str(file.relative_to(ROOT / "src")) for file in package if file.is_file() and file.suffix != ".pyc"}
+    files = [file for file in package if file.is_file() and "__pycache__" not in file.parts]
+    sources = {str(file.relative_to(ROOT / "src")) for file in files}
     assert {"ebbing/py.typed", "ebbing/explorer/page.html.j2", "ebbing/report/style.css"} <= sources
     assert {name for name in names if name.startswith("ebbing/")} == sources
     assert {name.split("/")[0] for name in names} == {"ebbing", f"ebbing-{ebbing.__version__}.dist-info"}

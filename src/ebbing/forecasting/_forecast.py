@@ -43,6 +43,7 @@ class Forecast(Tabular):
         names: Names of the tasks (T,).
         model: The model that learns: the kernel of all examples and the rows of each task.
         source: Where the kernel comes from, in a few words.
+        training: How far each task is trained, in a few words.
         notes: What the user should know about the forecast.
         scale: The mean squared gradient, by which the kernel was divided.
     """
@@ -50,6 +51,7 @@ class Forecast(Tabular):
     names: tuple[str, ...]
     model: KernelModel
     source: str
+    training: str
     notes: tuple[str, ...] = ()
     scale: float = 1.0
     _plans: dict[Any, ForecastPlan] = field(default_factory=dict, repr=False)
@@ -269,7 +271,12 @@ class Forecast(Tabular):
 
     def _tables(self) -> Sequence[Table]:
         table = tabulate_losses(
-            self.names, self.matrix(), self.kind, model=self.model, source=self.source, notes=self.notes
+            self.names,
+            self.matrix(),
+            self.kind,
+            model=self.model,
+            source=f"{self.source}; {self.training}",
+            notes=self.notes,
         )
         if self.T < 2:
             return (table,)

@@ -111,8 +111,8 @@ def forecast(
         normalize(kernel), start, targets, examples.train, examples.test, ridge, time, alignment, loss=loss
     )
     model = trained_to(model, None if training_error is None else check_number("training_error", training_error))
-    extent = _describe_extent(time if steps is None else None, learning_rate, steps, training_error, ridge)
-    return Forecast(examples.names, model, f"{source}; {extent}", _notes(model, examples.names), scale)
+    training = _describe_training(time if steps is None else None, learning_rate, steps, training_error, ridge)
+    return Forecast(examples.names, model, source, training, _notes(model, examples.names), scale)
 
 
 def _check_extent(
@@ -128,7 +128,7 @@ def _check_extent(
         )
 
 
-def _describe_extent(
+def _describe_training(
     time: float | None, learning_rate: float | None, steps: int | None, training_error: float | None, ridge: float
 ) -> str:
     """Return in words how far each task is trained."""

@@ -26,6 +26,7 @@ def forecast_json(
     return {
         "names": forecast.names,
         "source": forecast.source,
+        "training": forecast.training,
         "kind": model.targets.kind,
         "train_sizes": [len(rows) for rows in model.train],
         "test_sizes": [len(rows) for rows in model.test],

@@ -40,7 +40,8 @@ def record_runs(
         RecordError: If a planned run is recorded with other settings, before anything is trained; or if a finished
             run contradicts a record that another process has added meanwhile.
     """
-    missing = [(runs, seeds) for runs in planned if (seeds := missing_seeds(runs, folder))]
+    records = {target: read_records(folder, target) for target in {runs.target for runs in planned}}
+    missing = [(runs, seeds) for runs in planned if (seeds := missing_seeds(runs, records[runs.target]))]
     total, store = sum(len(seeds) for _, seeds in missing), Store(folder / "runs")
     done = 0
     for runs, seeds in missing:
@@ -57,17 +58,17 @@ def record_runs(
     return done
 
 
-def missing_seeds(runs: PlannedRuns, folder: Path) -> list[int]:
+def missing_seeds(runs: PlannedRuns, records: Sequence[Record]) -> list[int]:
     """Return the seeds of planned runs that are not recorded.
 
     Args:
         runs: The runs.
-        folder: The folder of the reproduction.
+        records: All records of their target.
 
     Returns:
         The seeds without a record; a `RecordError` is raised if one is recorded with other settings.
     """
-    recorded = {record.seed: record for record in read_records(folder, runs.target) if record.name == runs.name}
+    recorded = {record.seed: record for record in records if record.name == runs.name}
     if found := [recorded[seed] for seed in runs.seeds if seed in recorded]:
         settings = _plain(runs.experiment.describe())
         for record in found:

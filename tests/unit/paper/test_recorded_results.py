@@ -20,7 +20,8 @@ def silent(_name):
     yield lambda _share: None
 
 
-def test_recorded_files_are_made_again_byte_for_byte(tmp_path):
+def test_recorded_files_are_made_again_byte_for_byte(tmp_path, monkeypatch):
+    monkeypatch.setattr("ebbing.plot._style.write_figure", lambda *_: None)  # slow, and drawn in other tests
     shutil.copytree(REPRODUCED / "records", tmp_path / "records")
     reproduce([], tmp_path, silent, Options(from_records=True))
     made = [path for path in tmp_path.iterdir() if path.suffix in (".csv", ".md", ".json") and path.stem != "verdicts"]

@@ -62,7 +62,7 @@ def test_recorded_seeds_are_not_trained_again(tmp_path, monkeypatch):
     record_runs([trees((0, 2))], tmp_path)
     before = read_records(tmp_path, "fig2")
     monkeypatch.setattr("ebbing.paper.recording.Store", lambda _: Store(tmp_path / "another store"))
-    assert missing_seeds(trees((0, 1, 2)), tmp_path) == [1]
+    assert missing_seeds(trees((0, 1, 2)), before) == [1]
     assert record_runs([trees((0, 1, 2))], tmp_path) == 1
     after = read_records(tmp_path, "fig2")
     assert [after[0], after[2]] == before
@@ -100,7 +100,7 @@ def test_each_run_is_recorded_before_the_next_begins(tmp_path, monkeypatch):
 
 def test_run_that_contradicts_a_record_raises(tmp_path, monkeypatch):
     record_runs([trees((0,))], tmp_path)
-    monkeypatch.setattr("ebbing.paper.recording.missing_seeds", lambda runs, folder: [0])  # recorded meanwhile
+    monkeypatch.setattr("ebbing.paper.recording.missing_seeds", lambda runs, records: [0])  # recorded meanwhile
     assert record_runs([trees((0,))], tmp_path) == 1  # the same: no word
     learn = Sgd.learn
 
@@ -119,12 +119,12 @@ def test_run_that_contradicts_a_record_raises(tmp_path, monkeypatch):
 @pytest.mark.parametrize("target", RECORDED)
 def test_recorded_runs_are_planned_with_the_same_settings(target):
     planned = {(runs.name, seed): runs for runs in planned_runs(target) for seed in runs.seeds}
-    records = {record.identity for record in read_records(REPRODUCED, target)}
+    records = read_records(REPRODUCED, target)
     names = {runs.name for runs in planned.values()} if target == "forecast" else ()
     forecasts = {(f"{name} / {variant.name}", 0) for name in names for variant in VARIANTS}
-    assert records <= set(planned) | forecasts
+    assert {record.identity for record in records} <= set(planned) | forecasts
     for runs in {runs.name: runs for runs in planned.values() if "cifar" not in runs.name}.values():
-        missing_seeds(runs, REPRODUCED)  # raises if settings differ
+        missing_seeds(runs, records)  # raises if settings differ
 
 
 def test_plans_take_a_number_of_seeds():
