@@ -96,7 +96,11 @@ class MeasuredSet:
 
     @cached_property
     def forgetting(self) -> Array:
-        """Measured forgetting (orders, seeds)."""
+        """Measured forgetting.
+
+        Returns:
+            Forgetting of each order and seed (orders, seeds).
+        """
         return metrics.forgetting(np.array([self.matrices[order] for order in self.task_set.orders]), kind="error")
 
     @property
@@ -141,7 +145,11 @@ class MeasuredSet:
 
     @cached_property
     def scores(self) -> dict[str, Scores]:
-        """The scores of every prediction that can be made, by its name."""
+        """The scores of every prediction that can be made.
+
+        Returns:
+            Scores by the name of the prediction.
+        """
         measured = self.forgetting.mean(axis=1)
         found = {v.name: Scores.of(self.predicted(v), measured) for v in VARIANTS if v.name in self.forecasts}
         for name, variant in ((ADVISED, self.advised), (DEFAULT, default_variant(self.task_set))):
