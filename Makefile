@@ -10,7 +10,7 @@ reproduce: $(READY)
 	$(BIN)/ebbing reproduce --out results
 
 test: $(READY) # one thread each: threads of several processes wait for each other
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 3 --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff check .
