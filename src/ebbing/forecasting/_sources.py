@@ -138,9 +138,11 @@ def _describe_training(
         how = f"to a mean squared error of {training_error:g}"
     elif time is not None:
         how = f"for a time of {time:g}"
+    elif not ridge:
+        how = "until it is fitted (if yours is not, give learning_rate and steps)"
     else:
-        how = f"with ridge {ridge:g}" if ridge else "until it is fitted (if yours is not, give learning_rate and steps)"
-    return f"each task trained {how}"
+        return f"each task trained with ridge {ridge:g}"
+    return f"each task trained {how}" + (f", with ridge {ridge:g}" if ridge else "")
 
 
 def _loss(loss: Loss | None, targets: Targets, alignment: float) -> Loss:

@@ -214,6 +214,7 @@ def test_summary_says_what_was_computed():
         ({"training_error": 0.1}, "to a mean squared error of 0.1"),
         ({"time": 3}, "for a time of 3"),
         ({"ridge": 0.5}, "with ridge 0.5"),
+        ({"time": 3, "ridge": 0.5}, "for a time of 3, with ridge 0.5"),
     ],
 )
 def test_summary_says_how_far_tasks_are_trained(settings, words):

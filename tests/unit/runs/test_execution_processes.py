@@ -107,8 +107,10 @@ def test_error_does_not_wait_for_other_workers(store):
         execute(TRAINING, nodes, store, workers=2)
     for child in multiprocessing.active_children():
         child.join(60)
-        while child.is_alive():  # another thread may be about to collect its status
+        deadline = time.monotonic() + 10  # another thread may be about to collect its status
+        while child.is_alive() and time.monotonic() < deadline:
             time.sleep(0.01)
+        assert not child.is_alive()
 
 
 def test_results_finished_beside_an_error_are_stored(store, monkeypatch):
