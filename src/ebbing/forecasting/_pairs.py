@@ -1,8 +1,9 @@
-"""Errors of any order from those of pairs of tasks: what a few training runs tell, and a forecast completes.
+"""A forecast corrected by measured pairs of tasks.
 
 From pairs alone, the error on a task at the end is that after the task and the last one; just learned, it is that after
-the previous task and the task. A forecast knows what longer orders add to that. Half of it is added: on the task sets
-on which this was chosen, pairs alone and pairs with all of it were each worse on some (docs/records/forecast.md).
+the previous task and the task. Measured and predicted pairs both give such errors; half of their difference is added to
+the forecast of whole orders. Half, as measured pairs differ by chance between training runs, and as longer orders are
+not made of pairs; docs/theory/forecasts.md compares other weights.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from ebbing._validate import Array
 
 WEIGHT = 0.5
-"""The part of what a forecast adds to pairs that is believed."""
+"""The part of the measured difference that is added to a forecast."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,21 +63,21 @@ class Pairs:
         return learned, final
 
 
-def complete(
-    measured: Pairs, predicted: Pairs, forecast: tuple[Array, Array], orders: np.ndarray, weight: float = WEIGHT
+def correct(
+    forecast: tuple[Array, Array], predicted: Pairs, measured: Pairs, orders: np.ndarray, weight: float = WEIGHT
 ) -> tuple[Array, Array]:
-    """Add to measured pairs a part of what a forecast of whole orders says beyond its pairs.
+    """Add to a forecast of whole orders a part of what measured pairs differ from predicted ones.
 
     Args:
-        measured: Measured errors of pairs.
-        predicted: The forecast's errors of the same pairs.
         forecast: The forecast's errors of the orders: just learned and at the end, (orders, T) each.
+        predicted: The forecast's errors of pairs.
+        measured: Measured errors of the same pairs.
         orders: The orders (orders, T).
         weight: The part.
 
     Returns:
         Errors just learned and at the end, (orders, T) each.
     """
-    parts = zip(measured.evaluate(orders), predicted.evaluate(orders), forecast, strict=True)
-    learned, final = (told + weight * (whole - part) for told, part, whole in parts)
+    parts = zip(forecast, predicted.evaluate(orders), measured.evaluate(orders), strict=True)
+    learned, final = (whole + weight * (found - expected) for whole, expected, found in parts)
     return learned, final

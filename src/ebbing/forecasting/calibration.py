@@ -1,6 +1,6 @@
-"""A forecast with a few training runs: pairs of tasks are measured, longer orders predicted: `calibrate`.
+"""A forecast corrected by a few training runs, of pairs of tasks: `calibrate`.
 
-T (T - 1) short runs replace the T! orders. With several seeds they also tell how much training runs differ by chance,
+T (T - 1) short runs stand for the T! orders. With several seeds they also tell how much training runs differ by chance,
 which no forecast knows.
 """
 
@@ -19,7 +19,7 @@ from ebbing._validate import Array
 from ebbing.forecasting._confidence import rank_correlation
 from ebbing.forecasting._evaluation import evaluate_orders
 from ebbing.forecasting._forecast import Forecast
-from ebbing.forecasting._pairs import Pairs, complete
+from ebbing.forecasting._pairs import Pairs, correct
 from ebbing.forecasting._search import ALL_ORDERS_UP_TO, Objective, Weights
 from ebbing.order._tables import join_names
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CalibratedForecast(Tabular):
-    """Forgetting of every order, from measured pairs of tasks and a forecast of what longer orders add.
+    """Forgetting of every order, from a forecast that is corrected by measured pairs of tasks.
 
     Attributes:
         names: Names of the tasks (T,).
@@ -135,7 +135,7 @@ class CalibratedForecast(Tabular):
             ["random order, mean", format_number(means.mean(), ".4g")],
             ["worst order", format_number(means.max(), ".4g")],
         ]
-        notes = ["From training runs of all pairs of tasks, and a forecast of what longer orders add."]
+        notes = ["From a forecast, corrected by training runs of all pairs of tasks."]
         if len(self.values) > 1:
             notes.append(
                 f"An order's value differs between training runs by {format_number(self.noise, '.2g')} (standard "
@@ -154,7 +154,9 @@ class CalibratedForecast(Tabular):
 
 
 def calibrate(forecast: Forecast, measured: Any, objective: Objective = "forgetting") -> CalibratedForecast:
-    """Complete measured pairs of tasks by a forecast of all orders.
+    """Correct a forecast of all orders by measured pairs of tasks.
+
+    Half of what measured pairs differ from predicted ones is added to the forecast of whole orders.
 
     Args:
         forecast: The forecast of up to eight tasks.
@@ -177,7 +179,7 @@ def calibrate(forecast: Forecast, measured: Any, objective: Objective = "forgett
         >>> found = forecast("linear", tasks)
         >>> pairs = list(permutations(tasks, 2))  # stands for ebbing.measure(network, tasks, orders=pairs)
         >>> measured = SimpleNamespace(orders=pairs, errors=np.array([found.errors(pair) for pair in pairs])[:, None])
-        >>> abs(calibrate(found, measured).forgetting(list(tasks)) - found.forgetting()) < 0.05
+        >>> bool(np.isclose(calibrate(found, measured).forgetting(list(tasks)), found.forgetting()))
         True
     """
     T = forecast.T
@@ -190,7 +192,7 @@ def calibrate(forecast: Forecast, measured: Any, objective: Objective = "forgett
     whole = evaluate_orders(forecast.model, orders)
     ours = Pairs.of(predicted, T)
     runs = [Pairs.of({pair: matrices[k] for pair, matrices in known.items()}, T) for k in range(seeds)]
-    both = [complete(one, ours, whole, orders) for one in runs]
+    both = [correct(whole, ours, one, orders) for one in runs]
     learned, final = (np.array([one[part] for one in both]) for part in (0, 1))
     return CalibratedForecast(forecast.names, orders, learned, final, objective)
 

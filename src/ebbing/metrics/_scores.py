@@ -102,10 +102,10 @@ def _right_and_wrong(differences: np.ndarray) -> Change:
     wrong. The interval adds half a question to each of the four outcomes (Agresti and Min 2005), so that it is not
     empty where no answer changed.
     """
-    from scipy import stats
+    from scipy.stats import binomtest
 
     gained, lost, n = int((differences > 0).sum()), int((differences < 0).sum()), len(differences)
-    p = float(stats.binomtest(lost, lost + gained).pvalue) if lost + gained else 1.0
+    p = float(binomtest(lost, lost + gained).pvalue) if lost + gained else 1.0
     center = (gained - lost) / (n + 2)
     error = math.sqrt((gained + lost + 1) - (gained - lost) ** 2 / (n + 2)) / (n + 2)
     half = QUANTILE_95 * error
@@ -114,24 +114,24 @@ def _right_and_wrong(differences: np.ndarray) -> Change:
 
 def _paired(differences: np.ndarray) -> Change:
     """Return the change of scores between 0 and 1, by a t-test of the differences."""
-    from scipy import stats
+    from scipy.special import stdtr, stdtrit
 
     n, mean = len(differences), float(differences.mean())
     if n < 2 or not differences.std():
         return Change(mean, math.nan, (math.nan, math.nan), 1.0, n)
     error = float(differences.std(ddof=1)) / math.sqrt(n)
-    half = float(stats.t.isf(0.025, n - 1)) * error
-    p = float(2 * stats.t.sf(abs(mean) / error, n - 1))
+    half = float(-stdtrit(n - 1, 0.025)) * error
+    p = float(2 * stdtr(n - 1, -abs(mean) / error))
     return Change(mean, error, (mean - half, mean + half), p, n)
 
 
 def _normal(difference: float, error: float) -> Change:
-    from scipy import stats
+    from scipy.special import ndtr
 
     if not error:  # as of a benchmark on which nothing is right: how sure that is, is not known
         return Change(difference, math.nan, (math.nan, math.nan), 1.0)
     half = QUANTILE_95 * error
-    p = float(2 * stats.norm.sf(abs(difference) / error))
+    p = float(2 * ndtr(-abs(difference) / error))
     return Change(difference, error, (difference - half, difference + half), p)
 
 

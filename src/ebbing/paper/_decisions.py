@@ -107,13 +107,13 @@ def detectable_effect(deviation: float, seeds: int, *, comparisons: int = 1, pow
         >>> round(detectable_effect(1.0, seeds=12), 2), round(detectable_effect(1.0, seeds=12, comparisons=11), 2)
         (0.89, 1.3)
     """
-    from scipy import stats
     from scipy.optimize import brentq
+    from scipy.special import ncfdtr, stdtrit
 
-    critical = stats.f.isf(SIGNIFICANCE_LEVEL / comparisons, 1, seeds - 1)
+    critical = stdtrit(seeds - 1, SIGNIFICANCE_LEVEL / comparisons / 2) ** 2
 
     def missing(effect: float) -> float:
-        return power - float(stats.ncf.sf(critical, 1, seeds - 1, seeds * effect**2))
+        return power - 1 + float(ncfdtr(1, seeds - 1, seeds * effect**2, critical))
 
     high = seeds**-0.5
     while missing(high) > 0:

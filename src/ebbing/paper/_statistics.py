@@ -57,11 +57,11 @@ class PairedDifferences:
             >>> round(PairedDifferences((0.1, 0.3, 0.2)).p_value, 3), PairedDifferences((0.1,)).p_value
             (0.074, 1.0)
         """
-        from scipy import stats
+        from scipy.special import stdtr
 
         if len(self.differences) < 2 or self.standard_error <= ROUNDING_ERROR:
             return 1.0
-        return float(2 * stats.t.sf(abs(self.mean) / self.standard_error, len(self.differences) - 1))
+        return float(2 * stdtr(len(self.differences) - 1, -abs(self.mean) / self.standard_error))
 
     @property
     def interval(self) -> tuple[float, float] | None:
@@ -71,11 +71,11 @@ class PairedDifferences:
             >>> [round(end, 3) for end in PairedDifferences((0.1, 0.3, 0.2)).interval]
             [-0.048, 0.448]
         """
-        from scipy import stats
+        from scipy.special import stdtrit
 
         if len(self.differences) < 2 or self.standard_error <= ROUNDING_ERROR:
             return None
-        half = float(stats.t.isf(SIGNIFICANCE_LEVEL / 2, len(self.differences) - 1)) * self.standard_error
+        half = float(-stdtrit(len(self.differences) - 1, SIGNIFICANCE_LEVEL / 2)) * self.standard_error
         return self.mean - half, self.mean + half
 
     @property

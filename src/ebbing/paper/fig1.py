@@ -155,10 +155,10 @@ class Result:
         Returns:
             The probability of z-scores at least this large, for all markers of the panel together.
         """
-        from scipy.stats import chi2
+        from scipy.special import chdtrc
 
         z = np.array([marker.z for marker in self.markers if marker.panel == panel])
-        return float(chi2.sf(np.sum(z**2), len(z)))
+        return float(chdtrc(len(z), np.sum(z**2)))
 
     @property
     def p_value(self) -> float:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
 from ebbing import metrics
 from ebbing._validate import Array
+from ebbing.forecasting._confidence import rank_correlation
 from ebbing.learn import DigitTasks
 from ebbing.paper._decisions import decide, describe_power, format_seeds
 from ebbing.paper._output import Verdict, write_csv
@@ -98,27 +100,6 @@ def _fitted(result: Result, procedure: str) -> Verdict:
     return Verdict("every task of every sequence was fitted", "Figure 2", procedure, text, not missed)
 
 
-def rank_correlation(a: Array, b: Array) -> float:
-    """Return Spearman's rank correlation.
-
-    Args:
-        a: Values (N,).
-        b: Values (N,).
-
-    Returns:
-        The correlation of the ranks; 0 if all values of `a` or of `b` are equal.
-
-    Example:
-        >>> rank_correlation(np.array([1.0, 2.0, 3.0]), np.array([1.0, 10.0, 5.0]))
-        0.5
-    """
-    from scipy.stats import rankdata
-
-    if np.ptp(a) == 0 or np.ptp(b) == 0:
-        return 0.0
-    return round(float(np.corrcoef(rankdata(a), rankdata(b))[0, 1]), 12)
-
-
 @dataclass(frozen=True, eq=False)
 class Prediction:
     """Predicted and measured forgetting of the sequences of one panel.
@@ -154,7 +135,7 @@ def compare_with_theory(result: Result) -> list[Prediction]:
         members = [sequence for setup in setups.values() for sequence in setup]
         measured = np.array([float(metrics.forgetting(result.matrices[s], kind="error").mean()) for s in members])
         predicted = np.array([[_predict(sequence, r) for sequence in members] for r in RATIOS])
-        correlations = tuple(rank_correlation(row, measured) for row in predicted)
+        correlations = tuple(round(rank_correlation(row, measured), 12) for row in predicted)
         found.append(Prediction(panel, predicted, measured, correlations))
     return found
 
@@ -180,6 +161,7 @@ def save_predictions(result: Result, folder: Path) -> None:
     write_csv(folder / "fig2_theory.csv", header, rows)
 
 
+@cache
 def _predict(sequence: tuple[str, ...], r: float) -> float:
     vectors = np.full((len(sequence), 10), -1.0)
     for row, task in zip(vectors, sequence, strict=True):

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -189,14 +190,15 @@ def points(result: Result, protocol: Protocol) -> list[Point]:
         memory, runs = result.memory_per_task(protocol, name), result.finished_runs(protocol, name)
         if memory is not None:
             accuracy = dict(zip((run.seed for run in runs), result.accuracy(protocol, name).tolist(), strict=True))
-            total = _network_size(protocol, name) + memory * (len(protocol.stream.names) - 1)
+            total = _network_size(protocol.experiment(name).architecture) + memory * (len(protocol.stream.names) - 1)
             found.append(Point(name, memory, total, accuracy))
     return sorted(found, key=lambda point: (point.memory, -point.mean))
 
 
-def _network_size(protocol: Protocol, name: str) -> float:
-    """Return the size of a variant's network in megabytes."""
-    network: Any = protocol.experiment(name).architecture.build(0)
+@cache
+def _network_size(architecture: Any) -> float:
+    """Return the size of a network in megabytes."""
+    network = architecture.build(0)
     return sum(value.nbytes for value in network.state_dict().values()) / 1e6
 
 

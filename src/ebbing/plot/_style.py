@@ -100,8 +100,9 @@ def save_figure(figure: Figure, folder: Path, name: str) -> None:
         folder: The folder of both files.
         name: Their name without an ending.
     """
-    for kind in ("png", "svg"):
-        write_figure(figure, folder / f"{name}.{kind}", kind)
+    write_figure(figure, folder / f"{name}.png", "png")
+    figure.set_layout_engine("none")  # the places of all parts are found once: that takes as long as drawing them
+    write_figure(figure, folder / f"{name}.svg", "svg")
 
 
 INK = "#010203"

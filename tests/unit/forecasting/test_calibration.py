@@ -1,4 +1,4 @@
-"""A forecast with measured pairs: exact for pairs, between pairs and forecast for longer orders."""
+"""A forecast corrected by measured pairs: half of what they differ is added."""
 
 from itertools import permutations
 from types import SimpleNamespace
@@ -26,28 +26,42 @@ def measured(forecast, shifts=(0.0,), length=2):
     return SimpleNamespace(orders=orders, errors=np.array([[forecast.errors(o) + s for s in shifts] for o in orders]))
 
 
-def test_pairs_of_two_tasks_are_as_measured():
+def test_two_tasks_are_between_forecast_and_measurement():
     two = {name: TASKS[name] for name in ("a", "b")}
     forecast = ebbing.forecast("linear", two, train_size=50, test_size=50)
     errors = RANDOM.random((2, 3, 3, 2))
     orders = [("a", "b"), ("b", "a")]
     found = calibrate(forecast, SimpleNamespace(orders=orders, errors=errors))
     for order, matrices in zip(orders, errors, strict=True):
-        assert found.forgetting(order) == pytest.approx(np.mean(matrices[:, 2, 0] - matrices[:, 1, 0]))
-        assert found.generalization(order) == pytest.approx(matrices[:, 2].mean())
+        forgetting = np.mean(matrices[:, 2, 0] - matrices[:, 1, 0])
+        assert found.forgetting(order) == pytest.approx((forgetting + forecast.forgetting(order)) / 2)
+        assert found.generalization(order) == pytest.approx(
+            (matrices[:, 2].mean() + forecast.generalization(order)) / 2
+        )
     best = min(orders, key=found.forgetting)
     assert found.order == best
 
 
-def test_longer_orders_are_between_pairs_and_forecast(forecast):
+def test_pairs_as_predicted_leave_the_forecast_as_it_is(forecast):
     found = calibrate(forecast, measured(forecast))
     for order in permutations(NAMES):
+        assert found.forgetting(order) == pytest.approx(forecast.forgetting(order))
+        assert found.generalization(order) == pytest.approx(forecast.generalization(order))
+
+
+def test_half_of_what_pairs_differ_is_added(forecast):
+    runs = measured(forecast)
+    runs.errors = runs.errors + RANDOM.random(runs.errors.shape)
+    for order, errors in zip(runs.orders, runs.errors, strict=True):
+        errors[:, 1, 0] = 0.1 * NAMES.index(order[0])  # orders with the same first task share its training
+    found = calibrate(forecast, runs)
+    differ = {o: errors[0] - forecast.errors(o) for o, errors in zip(runs.orders, runs.errors, strict=True)}
+    for order in permutations(NAMES):
         first, middle, last = order
-        pair = {two: forecast.errors(two) for two in permutations(NAMES, 2)}
-        learned = np.array([pair[first, middle][1, 0], pair[first, middle][2, 1]])
-        final = np.array([pair[first, last][2, 0], pair[middle, last][2, 0]])
-        from_pairs = float(np.mean(final - learned))
-        assert found.forgetting(order) == pytest.approx((from_pairs + forecast.forgetting(order)) / 2)
+        learned = np.array([differ[first, last][1, 0], differ[first, middle][2, 1]])
+        final = np.array([differ[first, last][2, 0], differ[middle, last][2, 0]])
+        expected = forecast.forgetting(order) + np.mean(final - learned) / 2
+        assert found.forgetting(order) == pytest.approx(expected)
 
 
 def test_longer_measured_orders_count_as_their_pairs(forecast):

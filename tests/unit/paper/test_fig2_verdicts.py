@@ -126,13 +126,6 @@ def test_equal_values_have_no_trend():
     assert verdict.result.endswith("+0.0000 ± 0.0000 (no spread, positive in 0 of 3 seeds)")
 
 
-@pytest.mark.parametrize(("values", "expected"), [((1, 1, 1), 0.0), ((1, 2, 2), math.sqrt(0.75)), ((3, 2, 1), -1.0)])
-def test_rank_correlation_with_ties(values, expected):
-    a, b = np.arange(3.0), np.array(values, float)
-    assert fig2_verdicts.rank_correlation(a, b) == pytest.approx(expected, abs=1e-12)
-    assert fig2_verdicts.rank_correlation(b, a) == pytest.approx(expected, abs=1e-12)
-
-
 # Margins: seed by seed, between the best that is claimed and the best of the others
 
 

@@ -14,7 +14,7 @@ import numpy as np
 from ebbing import metrics
 from ebbing._validate import Array
 from ebbing.forecasting._confidence import rank_correlation
-from ebbing.forecasting._pairs import Pairs, complete
+from ebbing.forecasting._pairs import Pairs, correct
 from ebbing.order.simple_rules import RULES
 from ebbing.paper.forecasts.predictions import (
     OWN,
@@ -42,7 +42,7 @@ ADVISED, DEFAULT, SEED, PROBE, COMBINED, LABELS, WITH_LABELS, RANDOM = (
     "by default",
     "all orders trained with another seed",
     "pairs trained with another seed",
-    "the same pairs and the network's forecast",
+    "the forecast, corrected by the same pairs",
     "theory from labels",
     "the same theory and the network's forecast",
     "random order",
@@ -103,7 +103,7 @@ class MeasuredSet:
         """
         return metrics.forgetting(np.array([self.matrices[order] for order in self.task_set.orders]), kind="error")
 
-    @property
+    @cached_property
     def agreement(self) -> float:
         """Mean rank correlation between two seeds; NaN for one seed."""
         pairs = [rank_correlation(a, b) for a, b in combinations(self.forgetting.T, 2)]
@@ -233,7 +233,7 @@ class MeasuredSet:
         return Pairs.of(found, len(self.task_set.names))
 
     def calibrated(self, measured: Pairs) -> Array:
-        """Return forgetting as predicted by the forecast with measured pairs.
+        """Return forgetting as predicted by the forecast, corrected by measured pairs.
 
         Args:
             measured: Measured errors of pairs.
@@ -245,7 +245,7 @@ class MeasuredSet:
         matrices = {order: np.array(stored[" ".join(order)]) for order in self.task_set.orders}
         learned = np.array([np.diagonal(matrix[1:]) for matrix in matrices.values()])
         final = np.array([matrix[-1] for matrix in matrices.values()])
-        return _forgetting(*complete(measured, self.pairs(matrices), (learned, final), self.places))
+        return _forgetting(*correct((learned, final), self.pairs(matrices), measured, self.places))
 
 
 def _standardized(values: Array) -> Array:
