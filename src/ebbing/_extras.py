@@ -19,12 +19,13 @@ EXTRAS = {
 """Of each optional module, the name of its package and the extra that installs it."""
 
 
-def explain_missing(error: ModuleNotFoundError, user: str) -> ModuleNotFoundError:
+def explain_missing(error: ModuleNotFoundError, user: str, extra: str | None = None) -> ModuleNotFoundError:
     """Return an error that says which extra installs the missing package.
 
     Args:
         error: The error of the failed import.
         user: What needs the package: the subject of the sentence.
+        extra: The extra to name, if it is not the one of `EXTRAS`.
 
     Returns:
         The new error; `error` itself if it already has a sentence of ebbing, or if no extra brings the module.
@@ -36,18 +37,19 @@ def explain_missing(error: ModuleNotFoundError, user: str) -> ModuleNotFoundErro
     module = (error.name or "").split(".")[0]
     if module not in EXTRAS or "pip install" in str(error):
         return error
-    package, extra = EXTRAS[module]
+    package, usual = EXTRAS[module]
     return ModuleNotFoundError(
-        f"{user} needs {package}, which is missing: pip install 'ebbing[{extra}]'", name=error.name
+        f"{user} needs {package}, which is missing: pip install 'ebbing[{extra or usual}]'", name=error.name
     )
 
 
-def check_installed(module: str, user: str) -> None:
+def check_installed(module: str, user: str, extra: str | None = None) -> None:
     """Import an optional module, or raise an error that says which extra installs it.
 
     Args:
         module: A module in `EXTRAS`.
         user: What needs it: the subject of the sentence.
+        extra: The extra to name, if it is not the one of `EXTRAS`.
 
     Raises:
         ModuleNotFoundError: If it is not installed.
@@ -58,4 +60,4 @@ def check_installed(module: str, user: str) -> None:
     try:
         import_module(module)
     except ModuleNotFoundError as error:
-        raise explain_missing(error, user) from None
+        raise explain_missing(error, user, extra) from None

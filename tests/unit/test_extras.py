@@ -40,7 +40,7 @@ def test_python_error_names_the_extra(module, code, message):
     ("module", "arguments", "extra"),
     [
         ("torch", ["train"], "learn"),
-        ("jinja2", ["explore", "--out", "page.html"], "report"),
+        ("jinja2", ["explore", "--out", "page.html"], "explorer"),
         ("matplotlib", ["reproduce", "--out", "results"], "figures"),
         ("numba", ["order", "--tasks", "orthogonal:101", "-n", "5,6" + ",5" * 99, "-p", "200"], "fast"),
     ],

@@ -58,7 +58,7 @@ def explorer_page(problem: Problem | None = None) -> str:
         >>> page.startswith("<!doctype html>")
         True
     """
-    check_installed("jinja2", "the explorer")
+    check_installed("jinja2", "the explorer", extra="explorer")
     import jinja2
     from markupsafe import Markup
 

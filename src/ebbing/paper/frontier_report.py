@@ -138,7 +138,7 @@ def _verdict(result: Result, protocol: Protocol, claim: str, fought: Sequence[Du
         pair = f"{best.point.name} ({best.point.memory:.2g} MB) minus {best.rival.name} ({best.rival.memory:.2g} MB)"
         text = f"most favorable: {pair}: {best.decision.to_text()}"
     procedure = (
-        f"{protocol.name}, {count} seed{'s' * (seeds[-1] > 1)}, {_count(len(fought))} against the best of {COPIES}, "
+        f"{protocol.title}, {count} seed{'s' * (seeds[-1] > 1)}, {_count(len(fought))} against the best of {COPIES}, "
         "narrower copies and low-rank updates with no more memory per task"
     )
     return Verdict(claim, result.study.title, procedure, text, won)

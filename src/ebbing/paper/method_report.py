@@ -127,7 +127,7 @@ def _decided(claims: list[_Claim], title: str, protocol: Protocol) -> list[Verdi
     for claim, decision in zip(claims, decide([claim.differences for claim in claims]), strict=True):
         seeds = format_seeds(len(claim.differences.differences), claim.planned)
         power = describe_power(claim.differences, claim.planned, len(claims))
-        procedure = f"{protocol.name} ({scale}), {seeds}" + (f"; {power}" if power else "")
+        procedure = f"{protocol.title} ({scale}), {seeds}" + (f"; {power}" if power else "")
         text = claim.words + decision.to_text()
         if decision.holds is None and (interval := claim.differences.interval) is not None:
             text += f"; these seeds exclude more than {interval[1]:+.2f} and less than {interval[0]:+.2f}"
