@@ -26,9 +26,8 @@ def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
 
 
 def run(folder: Path, *arguments: str) -> tuple[int, str, str]:
-    process = start(folder, *arguments)
-    out, err = process.communicate()
-    return process.returncode, out, err
+    done = run_command("train", *arguments, folder=folder, module=NETWORKS)
+    return done.returncode, done.stdout, done.stderr
 
 
 def files(folder: Path) -> dict[str, bytes]:
@@ -36,8 +35,9 @@ def files(folder: Path) -> dict[str, bytes]:
 
 
 def test_learn_look_and_ask_again(tmp_path):
-    status, out, err = run(tmp_path, *SMALL, "--method", "trgp+")
-    assert (status, err) == (0, "")  # quiet when not on a terminal
+    process = start(tmp_path, *SMALL, "--method", "trgp+")
+    out, err = process.communicate()
+    assert (process.returncode, err) == (0, "")  # quiet when not on a terminal
     assert "average accuracy ACC" in out
     assert "3 of 3 tasks trained now" in out
     kept = files(tmp_path)
