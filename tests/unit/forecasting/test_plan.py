@@ -87,10 +87,10 @@ def test_gain_is_not_that_of_the_examples_that_chose():
 
 
 def test_search_beyond_all_orders_finds_good_ones(monkeypatch):
-    found = forecast("linear", similar_pairs(6, n=60), train_size=20, test_size=20)
+    found = forecast("linear", similar_pairs(5, n=60), train_size=20, test_size=20)
     weights = Weights(1.0, 0.0)
     exact = search(found.model, weights)
-    monkeypatch.setattr("ebbing.forecasting._search.ALL_LOGISTIC_UP_TO", 4)
+    monkeypatch.setattr("ebbing.forecasting._search.ALL_LOGISTIC_UP_TO", 3)
     heuristic = search(found.model, weights)
     assert exact.complete
     assert not heuristic.complete
