@@ -47,7 +47,7 @@ PACKAGES = (
 _SECTION = re.compile(r"(Args|Attributes|Example|Examples|Note|Notes|Raises|Returns|See Also|Warns|Yields):\s*$")
 _ARRAY = re.compile(r"(?:~?numpy\.)?ndarray\[tuple\[[^\]]*\], (?:~?numpy\.)?dtype\[[^\]]*\]\]")
 _ARRAY_LIKE = re.compile(r"[\w.~]*_Buffer \| .*?complex \| bytes \| str\]")  # what numpy.typing.ArrayLike expands to
-_DATA = re.compile(r"dataclasses\.InitVar\[[\w.]*Mapping\[str, [\w.]*Union\[[\w.]*Dataset\[Any\], tuple\[[^\]]*\]{4}")
+_DATA = re.compile(r"dataclasses\.InitVar\[[\w.]*Mapping\[str, [\w.]*Union\[[\w.]*Dataset\[.*?\], tuple\[[^\]]*\]{4}")
 _PRIVATE = re.compile(r", _\w+: [^=]*= [^,()]*(?=[,)])")  # a field that only the class itself sets, with its default
 _LIST_ITEM = re.compile(r"\s*([-*]|\d+\.) ")
 _CONSTANT = re.compile(r"(?<== )[A-Z][A-Z_]+(?=[,)])")  # a default that is a constant of its module
@@ -168,7 +168,10 @@ def process(app: Any, what: str, name: str, *arguments: Any) -> None:
         first, _, rest = lines[0].partition(" ")  # napoleon takes text before a colon in the first line as a type
         lines[:1] = [first, rest]
     names: dict[str, str] = app.config.ebbing_public_names
-    lines[:] = to_rest(lines, {short: full for short, full in names.items() if _is_meant(short, full, name)})
+    meant = {short: full for short, full in names.items() if _is_meant(short, full, name)}
+    package = max((package for package in PACKAGES if f"{name}.".startswith(f"{package}.")), key=len)
+    own = {short: names[f"{package}.{short}"] for short in names if f"{package}.{short}" in names}
+    lines[:] = to_rest(lines, meant | own)
 
 
 def _is_meant(short: str, full: str, name: str) -> bool:
