@@ -7,6 +7,7 @@ links where they name something public and literals elsewhere, and indented form
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Mapping
 from importlib import import_module
@@ -15,6 +16,7 @@ from typing import Any
 
 from docutils import nodes
 from sphinx import addnodes
+from sphinx.util.inspect import stringify_signature
 
 PACKAGES = (
     "ebbing",
@@ -45,9 +47,11 @@ PACKAGES = (
 _SECTION = re.compile(r"(Args|Attributes|Example|Examples|Note|Notes|Raises|Returns|See Also|Warns|Yields):\s*$")
 _ARRAY = re.compile(r"(?:~?numpy\.)?ndarray\[tuple\[[^\]]*\], (?:~?numpy\.)?dtype\[[^\]]*\]\]")
 _ARRAY_LIKE = re.compile(r"[\w.~]*_Buffer \| .*?complex \| bytes \| str\]")  # what numpy.typing.ArrayLike expands to
-_DATA = re.compile(r"dataclasses\.InitVar\[[\w.]*Mapping\[str, Union\[[\w.]*Dataset\[Any\], tuple\[[^\]]*\]\]\]\]")
+_DATA = re.compile(r"dataclasses\.InitVar\[[\w.]*Mapping\[str, [\w.]*Union\[[\w.]*Dataset\[.*?\], tuple\[[^\]]*\]{4}")
 _PRIVATE = re.compile(r", _\w+: [^=]*= [^,()]*(?=[,)])")  # a field that only the class itself sets, with its default
 _LIST_ITEM = re.compile(r"\s*([-*]|\d+\.) ")
+_CONSTANT = re.compile(r"(?<== )[A-Z][A-Z_]+(?=[,)])")  # a default that is a constant of its module
+_PAGE = re.compile(r"\bdocs(/[\w/]+)\.md\b")
 
 
 def public_names() -> dict[str, str]:
@@ -143,6 +147,7 @@ def _escape(line: str, names: Mapping[str, str]) -> str:
         if i % 2 == 0:
             parts[i] = re.sub(r"([|*\\])", r"\\\1", part)
             parts[i] = re.sub(r"_(?![A-Za-z0-9])", r"\\_", parts[i])
+            parts[i] = _PAGE.sub(r":doc:`\1`", parts[i])
         elif not part.startswith("``"):
             target = names.get(part.strip("`").removesuffix("()"))
             parts[i] = f":py:obj:`{part.strip('`')} <{target}>`" if target else f"``{part.strip('`')}``"
@@ -162,7 +167,17 @@ def process(app: Any, what: str, name: str, *arguments: Any) -> None:
     if what in ("attribute", "data", "property") and lines and ":" in lines[0]:
         first, _, rest = lines[0].partition(" ")  # napoleon takes text before a colon in the first line as a type
         lines[:1] = [first, rest]
-    lines[:] = to_rest(lines, app.config.ebbing_public_names)
+    names: dict[str, str] = app.config.ebbing_public_names
+    meant = {short: full for short, full in names.items() if _is_meant(short, full, name)}
+    package = max((package for package in PACKAGES if f"{name}.".startswith(f"{package}.")), key=len)
+    own = {short: names[f"{package}.{short}"] for short in names if f"{package}.{short}" in names}
+    lines[:] = to_rest(lines, meant | own)
+
+
+def _is_meant(short: str, full: str, name: str) -> bool:
+    """Return whether a name in a docstring means something public: a plain word, such as `fit`, only in its package."""
+    package = full.rpartition(".")[0]
+    return not (short.isalpha() and short.islower()) or f"{name}.".startswith(f"{package}.")
 
 
 def skip_elsewhere(app: Any, what: str, name: str, obj: object, *arguments: Any) -> bool | None:
@@ -190,8 +205,8 @@ def skip_elsewhere(app: Any, what: str, name: str, obj: object, *arguments: Any)
 def simplify_signature(app: Any, what: str, name: str, *arguments: Any) -> tuple[str, str | None] | None:
     """Shorten types, and leave out the signatures of protocols, as a handler of autodoc-process-signature.
 
-    Array types become `ndarray`, and default factories `...`, with which autodoc can parse a signature.
-    Parameters whose names start with an underscore are left out.
+    Array types become `ndarray`, and default factories `...`, with which autodoc can parse a signature. Constants
+    become their values. Parameters whose names start with an underscore are left out.
 
     Args:
         app: the Sphinx application.
@@ -202,17 +217,38 @@ def simplify_signature(app: Any, what: str, name: str, *arguments: Any) -> tuple
     Returns:
         The new parameters and return annotation, or None to change nothing.
     """
-    signature, returns = arguments[-2:]
+    obj, (signature, returns) = arguments[0], arguments[-2:]
     if not signature:
         return None
+    if what == "class" and signature == "(*args: Any, **kwargs: Any)" and "__init__" in vars(obj):
+        signature = _init_signature(obj)  # autodoc takes that of the base class, which is mocked
     if what == "class" and signature == "(*args, **kwargs)":  # a protocol, which nobody calls
         return "", None
     signature = _PRIVATE.sub("", signature.replace("<factory>", "...").replace("_MINIMUM_NORM", "MinimumNorm()"))
+    values = getattr(inspect.unwrap(obj) if what in ("function", "method") else obj, "__globals__", {})
+    signature = _CONSTANT.sub(lambda match: _short_value(values, match[0]), signature)
     return _shorten(signature), _shorten(returns) if returns else returns
 
 
+def _init_signature(cls: type) -> str:
+    signature = inspect.signature(vars(cls)["__init__"])
+    parameters = list(signature.parameters.values())[1:]  # without self
+    return stringify_signature(
+        signature.replace(parameters=parameters, return_annotation=inspect.Signature.empty), unqualified_typehints=True
+    )
+
+
+def _short_value(values: Mapping[str, Any], name: str) -> str:
+    value = values.get(name)
+    if isinstance(value, type | None) or len(repr(value)) > 40:
+        return name
+    return repr(value) if isinstance(value, str | int | float | tuple) else name
+
+
 def shorten_annotations(app: Any, doctree: nodes.document, page: str) -> None:
-    """Shorten the array types of properties and attributes, as a handler of doctree-resolved.
+    """Shorten types and values of properties and attributes, as a handler of doctree-resolved.
+
+    Values of constants that do not fit a line are left out.
 
     Args:
         app: the Sphinx application.
@@ -220,12 +256,15 @@ def shorten_annotations(app: Any, doctree: nodes.document, page: str) -> None:
         page: its name.
     """
     for node in doctree.findall(addnodes.desc_annotation):
-        if (short := _shorten(text := node.astext())) != text:
+        if (text := node.astext()).startswith(" = ") and len(text) > 80:
+            node.children = []
+        elif (short := _shorten(text)) != text:
             node.children = [nodes.Text(short)]
 
 
 def _shorten(types: str) -> str:
     types = _DATA.sub("Mapping[str, Dataset | tuple]", types)
+    types = re.sub(r"npt\.NDArray(\[[\w.]+\])?", "ndarray", types).replace("npt.ArrayLike", "ArrayLike")
     return _ARRAY_LIKE.sub("ArrayLike", _ARRAY.sub("ndarray", types))
 
 

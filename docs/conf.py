@@ -59,6 +59,7 @@ autodoc_default_options = {
     "inherited-members": ", ".join(
         [
             "ABC",
+            "BaseException",
             "Exception",
             "Generic",
             "Module",
@@ -113,7 +114,7 @@ nitpick_ignore_regex = [
     ("py:class", r"ebbing\.paper\..+"),  # results of the paper's experiments, which its figures draw
     (
         "py:class",
-        r"Array|ArrayLike|Axes|Dataset|Figure|Mapping|Path|AuthorsDeviation|Quantity|StartFrom",
+        r"AbstractContextManager|Array|ArrayLike|Axes|Dataset|Figure|Kind|Mapping|Path|AuthorsDeviation|Quantity|StartFrom",
     ),  # types that are imported for type checkers only, and aliases
 ]
 
@@ -144,6 +145,7 @@ def setup(app: Any) -> None:
         app: the Sphinx application.
     """
     import _docstrings
+    import _line_breaks
 
     for script in sorted((HERE / "figures").glob("*.py")):
         runpy.run_path(str(script), run_name="__main__")
@@ -155,8 +157,10 @@ def setup(app: Any) -> None:
     app.connect("source-read", _strip_doctest_ends)
     app.connect("build-finished", _write_explorer)
     app.connect("html-page-context", _drop_back_links)
+    app.connect("html-page-context", _line_breaks.break_names)
     app.connect("autodoc-process-docstring", _docstrings.process, priority=400)
     app.connect("autodoc-process-signature", _docstrings.simplify_signature)
     app.connect("doctree-resolved", _docstrings.shorten_annotations)
+    app.connect("doctree-resolved", _line_breaks.add_breaks)
     app.connect("missing-reference", _docstrings.resolve_public_name)
     app.connect("autodoc-skip-member", _docstrings.skip_elsewhere)

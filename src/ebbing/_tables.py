@@ -152,7 +152,7 @@ class Tabular:
 
         Returns:
             The page, with the text of users escaped. It has no script, loads nothing and sends nothing. Pictures need
-            matplotlib and data to download pandas; without them, the page has the tables.
+            matplotlib, downloads of the data need pandas; without these the page has the tables only.
 
         Raises:
             ImportError: If jinja2 is not installed.

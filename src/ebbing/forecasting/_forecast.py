@@ -88,7 +88,7 @@ class Forecast(Tabular):
 
     @property
     def kind(self) -> Kind:
-        """How results are told: by accuracy for labels of yes or no and for classes, by error for regression."""
+        """Whether results are stated as accuracies (yes-or-no labels and classes) or as errors (regression)."""
         return "error" if self.model.targets.kind == "regression" else "accuracy"
 
     def accuracies(self, order: Sequence[Step] | Any = None) -> Array:
@@ -147,9 +147,9 @@ class Forecast(Tabular):
         Args:
             objective: "forgetting", "generalization", the weight of forgetting from 0 to 1, or weights of both such as
                 {"forgetting": 0.7, "generalization": 0.3}.
-            seconds: Time for the search, and for how sure it is, where not all orders are computed: with more than six
-                tasks of yes or no, or more than eight others. A little more may pass: a step is not interrupted.
-            seed: The seed of the search and of the splits that tell how sure the order is.
+            seconds: Time for the search and for the estimate of how sure its result is, if not all orders are computed:
+                for more than six tasks of yes or no, or more than eight others. The step under way is finished.
+            seed: The seed of the search, and of the random halves that show how sure its result is.
             progress: A function that is called with the share of the work that is done.
 
         Returns:
@@ -259,7 +259,7 @@ class Forecast(Tabular):
         return parse_steps(order, self.names, [len(rows) for rows in self.model.train])
 
     def matrix(self) -> Array:
-        """Return the matrix that results are told by, of the tasks as given.
+        """Return the matrix in which results are stated, for the tasks as given.
 
         Returns:
             Accuracies or, for regression, errors (T+1, T).

@@ -72,7 +72,7 @@ def forecast(
         steps: Gradient steps for each task: epochs times batches.
         training_error: The mean squared error on its training data at which training leaves a task, for those who stop
             early. None: until the task is fitted.
-        loss: What training makes small: "cross-entropy" for labels of yes or no, or "squared". None: the cross-entropy
+        loss: What training minimizes: "cross-entropy" for labels of yes or no, or "squared". None: the cross-entropy
             for yes or no, otherwise the squared error.
         alignment: How much the kernel aligns with what was learned, under the squared error.
         seed: The seed of the choice of examples.
@@ -83,7 +83,8 @@ def forecast(
         The forecast.
 
     Raises:
-        ValueError: If how far tasks are trained is said twice or by half; or if the network or the data cannot be used.
+        ValueError: If the arguments that say how far tasks are trained contradict each other, or one of `learning_rate`
+            and `steps` is missing; or if the network or the data cannot be used.
 
     Example:
         >>> random = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""Fit into what people already use: measure forgetting, and prevent it, in training loops of other libraries.
+"""Callbacks, trainers and plugins that measure forgetting, and prevent it, in training loops of other libraries.
 
 =================================  =====================================================================
 module                             what it has

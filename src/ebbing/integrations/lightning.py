@@ -34,10 +34,10 @@ __all__ = ["ForgettingCallback", "ProtectionCallback"]
 
 
 class ForgettingCallback(Callback):
-    """Measures every task before the first and after each of a sequence of `fit` calls, by the `validation_step`.
+    """Measures every task before the first and after each of a sequence of `Trainer.fit` calls, by `validation_step`.
 
-    Each call of `fit` learns one task, in the order of `eval_dataloaders`. Row 0 of the matrix, the initial model, is
-    measured when the first call starts, row t when call t ends. Every entry is in the file as soon as it is measured.
+    Each call learns one task, in the order of `eval_dataloaders`. Row 0 of the matrix, the initial model, is measured
+    when the first call starts, row t when call t ends. Every entry is in the file as soon as it is measured.
     Measuring changes no random numbers: training goes on as without the callback.
 
     Args:
@@ -134,7 +134,7 @@ class ForgettingCallback(Callback):
 
 
 class ProtectionCallback(Callback):
-    """Protects old tasks while a `fit` call learns a new one, by GPM, TRGP or a relative; whatever the optimizer.
+    """Protects old tasks while `Trainer.fit` learns a new one, by GPM, TRGP or a relative; whatever the optimizer.
 
         learner = Gpm(per_task=("head",)).start(module)
         for name, loader in tasks.items():

@@ -98,7 +98,7 @@ class _File(BaseModel):
 
 
 def read_problem(path: str | os.PathLike[str]) -> Problem:
-    r"""Return the problem in a TOML file; the module's docstring shows the format.
+    r"""Return the problem in a TOML file (format: docs/reference/input_files.md).
 
     Args:
         path: The TOML file.
@@ -131,7 +131,7 @@ def parse_problem(content: dict[str, Any]) -> Problem:
     """Return the problem that the entries of a TOML file describe.
 
     Args:
-        content: The entries by name; the module's docstring lists them.
+        content: The entries by name (docs/reference/input_files.md lists them).
 
     Returns:
         The problem, validated.

@@ -7,8 +7,8 @@ T       number of tasks                                               columns of
 L[t,i]  error on task i after t tasks (t = 0: the initial model);     Lin et al. 2023, "Performance
         an accuracy A enters as L = -A: every difference below then   evaluation"; shape (..., T+1, T), or
         has the same sign for both kinds                              (..., T, T) without the initial model
-F_t     forgetting                                                    ibid., eq. (forget_linear)
-G_T     overall generalization error                                  ibid., eq. (generalization)
+F_t     forgetting                                                    ibid.
+G_T     overall generalization error                                  ibid.
 ======  ============================================================  ======================================
 
 These are the paper's metrics, and those that others publish under the same words, each under a name of its own: from

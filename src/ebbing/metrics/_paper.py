@@ -18,7 +18,7 @@ from ebbing.metrics._matrix import (
 
 
 def forgetting(matrix: ArrayLike, *, kind: Kind) -> Values:
-    """Compute the forgetting F_T = mean_{i<T} (L[T,i] - L[i,i]), eq. (forget_linear).
+    """Compute the forgetting F_T = mean_{i<T} (L[T,i] - L[i,i]), as the paper defines it.
 
     Positive: old tasks got worse.
 
@@ -38,7 +38,7 @@ def forgetting(matrix: ArrayLike, *, kind: Kind) -> Values:
 
 
 def forgetting_curve(matrix: ArrayLike, *, kind: Kind) -> Values:
-    """Compute the forgetting F_t = mean_{i<t} (L[t,i] - L[i,i]) for t = 2..T, eq. (forget_linear).
+    """Compute the forgetting F_t = mean_{i<t} (L[t,i] - L[i,i]) for t = 2..T, as the paper defines it.
 
     Args:
         matrix: L (..., T+1, T), or (..., T, T) without the initial model.
@@ -58,7 +58,7 @@ def forgetting_curve(matrix: ArrayLike, *, kind: Kind) -> Values:
 
 
 def generalization_error(matrix: ArrayLike, *, kind: Kind) -> Values:
-    """Compute the generalization error G_T = mean_i L[T,i], eq. (generalization).
+    """Compute the generalization error G_T = mean_i L[T,i], as the paper defines it.
 
     For errors; accuracies have `average_accuracy`.
 
@@ -82,7 +82,7 @@ def generalization_error(matrix: ArrayLike, *, kind: Kind) -> Values:
 
 
 def average_accuracy(matrix: ArrayLike, *, kind: Kind) -> Values:
-    """Compute the average accuracy ACC = mean_i A[T,i], eq. (metric).
+    """Compute the average accuracy ACC = mean_i A[T,i], as in the paper's experiments.
 
     For accuracies; errors have `generalization_error`.
 
@@ -106,7 +106,7 @@ def average_accuracy(matrix: ArrayLike, *, kind: Kind) -> Values:
 
 
 def backward_transfer(matrix: ArrayLike, *, kind: Kind) -> Values:
-    """Compute the backward transfer BWT = mean_{i<T} (A[T,i] - A[i,i]) = -F_T, eq. (metric); also GEM's BWT.
+    """Compute the backward transfer BWT = mean_{i<T} (A[T,i] - A[i,i]) = -F_T, as in the paper and in GEM.
 
     Negative: old tasks got worse.
 
@@ -126,10 +126,10 @@ def backward_transfer(matrix: ArrayLike, *, kind: Kind) -> Values:
 
 
 def forward_transfer(matrix: ArrayLike, scratch: ArrayLike, *, kind: Kind) -> Values:
-    """Compute the forward transfer fwt_t = L[t,t] - scratch_t of each task t, eq. (fwt).
+    """Compute the forward transfer fwt_t = L[t,t] - scratch_t of each task t (the paper's Section 5.3).
 
-    Negative: the tasks before t helped.
-    1. The paper reads a positive value as a benefit; in a difference of errors the negative one is.
+    Negative: the tasks before t helped. The paper reads a positive value as a benefit; in a difference of errors the
+    negative one is.
 
     Args:
         matrix: L (..., T+1, T), or (..., T, T) without the initial model.

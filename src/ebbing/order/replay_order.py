@@ -130,7 +130,7 @@ def best_order_with_replay(
         learner: How each step learns.
         seconds: Time for the local search. Ctrl-C ends it with the best order so far.
         seed: Seed of the local search.
-        progress: Is told about the local search, such as print.
+        progress: A function that is called with lines about the local search, such as print.
 
     Returns:
         The order with its value, never worse than the order given, and what is proved of it.

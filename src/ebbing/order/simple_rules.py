@@ -47,8 +47,8 @@ def greedy_order(problem: Problem) -> Order:
     """Return the order that starts with the most dissimilar task and goes on with the one farthest from the last.
 
     This is the paper's advice read literally: tasks at a large distance "should be learned adjacently with higher
-    priority" (Section 4.3, 1). Section 5.2 repeats it for networks, and finds that li2022provable and bell2022effect
-    agree.
+    priority" (Section 4.3, 1). Section 5.2 repeats it for networks, and finds that Li et al. (2022) and Bell and
+    Lawrence (2022) agree.
 
     Args:
         problem: The tasks.

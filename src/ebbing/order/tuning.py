@@ -94,8 +94,8 @@ def best_penalty(
         seconds: Time for the search and its bound, about. Ctrl-C ends it.
 
     Returns:
-        The penalties, as learners, from 10^-3 sqrt(p) to 10^5 sqrt(p), with a lower bound on all others. One for all
-        is proved; one per step for few steps, and else has the bound that the time allows.
+        The penalties, as learners, from 10^-3 sqrt(p) to 10^5 sqrt(p), with a lower bound on all others. A single
+        one for all steps is proved the best. One per step is proved for few steps; for more it has a lower bound.
 
     Example:
         >>> tuning = best_penalty(Problem.orthogonal(T=2, n=20, p=40, sigma=0.5))
@@ -123,8 +123,8 @@ def best_stopping_time(
         seconds: Time for the search and its bound, about. Ctrl-C ends it.
 
     Returns:
-        The times, as learners, from 10^-4 / p to 10^2 / p, with a lower bound on all others. One for all is proved;
-        one per step for few steps, and else has the bound that the time allows.
+        The times, as learners, from 10^-4 / p to 10^2 / p, with a lower bound on all others. A single one for
+        all steps is proved the best. One per step is proved for few steps; for more it has a lower bound.
 
     Example:
         >>> tuning = best_stopping_time(Problem.orthogonal(T=2, n=20, p=40, sigma=0.5))
@@ -152,8 +152,8 @@ def best_weight(
         seconds: Time for the search and its bound, about. Ctrl-C ends it.
 
     Returns:
-        The weights, as learners, from 0.001 to 1, with a lower bound on all others. One for all is proved; one per
-        step for few steps, and else has the bound that the time allows.
+        The weights, as learners, from 0.001 to 1, with a lower bound on all others. A single one for all steps is
+        proved the best. One per step is proved for few steps; for more it has a lower bound.
 
     Example:
         >>> tuning = best_weight(Problem.orthogonal(T=2, n=20, p=40, sigma=0.5))

@@ -138,7 +138,7 @@ def plot_error_heat_map(
 def plot_expectation_grid(
     coordinates: Mapping[str, npt.NDArray], values: Array, quantity: str, *, ax: Axes | None = None
 ) -> Axes:
-    """Draw a quantity against that of p, n and sigma with the most values, a line for each combination of the others.
+    """Draw a quantity against p, n or sigma, whichever has the most values, a line for each combination of the others.
 
     Args:
         coordinates: p, n and sigma of every point (points,).

@@ -106,7 +106,7 @@ class Expectation(Tabular):
         return deviations(self.problem, self._curriculum, learner, self.errors, progress=progress)
 
     def compute_std(self, progress: Callable[[float], None] | None = None) -> None:
-        """Compute the standard deviations now; their first use does so otherwise, in silence.
+        """Compute the standard deviations now and report progress; otherwise their first use computes them.
 
         Time grows as steps times T^2: a second for some hundred tasks, minutes for 2,000. Tables show them unasked up
         to T = 500, and of mixtures and averaged steps up to T = 270 or so.

@@ -95,7 +95,7 @@ class ExpectationGrid(Tabular):
         return to_frame(self._coordinates() | {name: getattr(self, name).ravel() for name in names})
 
     def plot(self, ax: Axes | None = None, *, quantity: Literal["forgetting", "generalization"] = "forgetting") -> Axes:
-        """Draw forgetting or generalization error against that of p, n and sigma with the most values.
+        """Draw forgetting or generalization error against p, n or sigma, whichever has the most values.
 
         Args:
             ax: The axes to draw on; a new figure if None.

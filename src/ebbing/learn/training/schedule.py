@@ -180,7 +180,8 @@ def fit(
         progress: A function that is called after every epoch.
 
     Raises:
-        ValueError: If there is no validation data but patience, or a scheduler as well, or there are no batches.
+        ValueError: If there are no batches, or if the schedule has patience and validation data is missing or a
+            scheduler is given.
         FloatingPointError: If the weights are not finite at the end.
     """
     if schedule.patience is not None and validation is None:
