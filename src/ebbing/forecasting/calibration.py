@@ -36,7 +36,7 @@ class CalibratedForecast(Tabular):
         orders: All orders, as places of tasks (T!, T).
         learned: The error on each place's task when it was just learned, by seed (seeds, T!, T).
         final: The error on each place's task at the end, by seed (seeds, T!, T).
-        objective: What `order` makes small.
+        objective: What `order` minimizes.
     """
 
     names: tuple[str, ...]
@@ -67,7 +67,7 @@ class CalibratedForecast(Tabular):
 
     @property
     def gain(self) -> float:
-        """What the order that the other seeds advise gains on a seed over a random order, on average; NaN for one."""
+        """The gain over a random order on a seed, of the order that the other seeds advise; the mean over seeds."""
         if len(self.values) < 2:
             return float("nan")
         chosen = [np.delete(self.values, k, axis=0).mean(axis=0).argmin() for k in range(len(self.values))]

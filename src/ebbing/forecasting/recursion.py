@@ -59,7 +59,7 @@ class KernelModel:
         ridge: rho, the penalty on the distance from the previous weights, in units of the kernel's mean diagonal.
         time: tau, the time of gradient flow in the same units; None to learn to the end.
         alignment: gamma, how much the kernel aligns with what was learned.
-        loss: What training makes small: the squared error of predictions, or the cross-entropy of yes-or-no labels,
+        loss: What training minimizes: the squared error of predictions, or the cross-entropy of yes-or-no labels,
             which needs a positive ridge.
     """
 

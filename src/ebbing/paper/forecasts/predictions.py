@@ -41,7 +41,7 @@ class Variant:
         networks: How many other initial networks give the kernel; 0 for that network which seed 0 trains.
         alignment: How much the kernel aligns with what was learned.
         schedule: Whether each task is learned with the learning rate and the steps of training, not to the end.
-        loss: What training makes small.
+        loss: What training minimizes.
     """
 
     name: str
