@@ -12,7 +12,7 @@ def test_rank_correlation_equals_scipy_with_ties(levels):
     random = np.random.default_rng(levels)
     for _ in range(20):
         a, b = random.integers(levels, size=(2, 24)).astype(float)
-        assert rank_correlation(a, b) == pytest.approx(float(spearmanr(a, b).statistic), abs=1e-12)
+        assert rank_correlation(a, b) == pytest.approx(spearmanr(a, b)[0], abs=1e-12)
 
 
 def test_values_that_do_not_vary_have_no_correlation():

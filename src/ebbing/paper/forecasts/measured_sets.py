@@ -105,7 +105,11 @@ class MeasuredSet:
 
     @cached_property
     def agreement(self) -> float:
-        """Mean rank correlation between two seeds; NaN for one seed."""
+        """The mean rank correlation between two seeds.
+
+        Returns:
+            The correlation; NaN for one seed.
+        """
         pairs = [rank_correlation(a, b) for a, b in combinations(self.forgetting.T, 2)]
         return float(np.mean(pairs)) if pairs else float("nan")
 
