@@ -174,9 +174,21 @@ def write_figure(figure: Figure, path: Path, kind: str) -> None:
         kind: The format: "png", "svg" or "pdf".
     """
     import matplotlib as mpl
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.backends.backend_pdf import FigureCanvasPdf
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
 
-    dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-    content = io.BytesIO()
+    content, dpi = io.BytesIO(), figure.dpi
     with mpl.rc_context({"svg.hashsalt": "ebbing"}):  # otherwise names within the file are random
-        figure.savefig(content, format=kind, dpi=200, metadata=dates.get(kind))
+        try:  # print directly: `savefig` draws everything twice
+            figure.dpi = 200 if kind == "png" else 72
+            match kind:
+                case "png":
+                    FigureCanvasAgg(figure).print_png(content)
+                case "svg":
+                    FigureCanvasSVG(figure).print_svg(content, metadata={"Date": None})
+                case _:
+                    FigureCanvasPdf(figure).print_pdf(content, metadata={"CreationDate": None})
+        finally:
+            figure.dpi = dpi
     write_atomic(path, content.getvalue())
