@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ebbing._ranks import rank_correlation
 from ebbing._validate import Array
 from ebbing.forecasting._evaluation import evaluate_orders
 from ebbing.forecasting._search import Weights
@@ -129,21 +130,3 @@ def _root_mean_square(values: Array) -> Array:
     """Return the root of the mean square over the first axis, also where squares would overflow."""
     largest = float(np.abs(values).max(initial=0.0)) or 1.0
     return largest * np.sqrt(np.square(values / largest).mean(axis=0))
-
-
-def rank_correlation(one: Array, other: Array) -> float:
-    """Return Spearman's rank correlation, ties at their mean rank; 0 if one of them does not vary.
-
-    >>> rank_correlation(np.array([1.0, 2.0, 5.0]), np.array([0.0, 4.0, 3.0]))
-    0.5
-    """
-    ranks = [_ranks(values) for values in (one, other)]
-    spread = ranks[0].std() * ranks[1].std()
-    if spread == 0:
-        return 0.0
-    return float(((ranks[0] - ranks[0].mean()) * (ranks[1] - ranks[1].mean())).mean() / spread)
-
-
-def _ranks(values: Array) -> Array:
-    _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - (counts - 1) / 2)[inverse]

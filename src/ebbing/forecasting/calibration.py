@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ebbing._ranks import rank_correlation
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
-from ebbing.forecasting._confidence import rank_correlation
 from ebbing.forecasting._evaluation import evaluate_orders
 from ebbing.forecasting._forecast import Forecast
 from ebbing.forecasting._pairs import Pairs, correct

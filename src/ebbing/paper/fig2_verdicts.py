@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from ebbing import metrics
+from ebbing._ranks import rank_correlation
 from ebbing._validate import Array
-from ebbing.forecasting._confidence import rank_correlation
 from ebbing.learn import DigitTasks
 from ebbing.paper._decisions import decide, describe_power, format_seeds
 from ebbing.paper._output import Verdict, write_csv

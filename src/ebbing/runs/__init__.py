@@ -5,12 +5,17 @@
 `take_inventory` counts them. `measure` does all of it in one call, for a network and data of your own.
 """
 
+from typing import TYPE_CHECKING
+
+from ebbing._lazy import load_lazily
 from ebbing.runs._pools import LOCAL, Resources
 from ebbing.runs.execution import Execution, execute
 from ebbing.runs.inventory import Inventory, RunGroup, take_inventory
-from ebbing.runs.measurement import Measurement, measure
 from ebbing.runs.store import Entry, Store, StoreError
 from ebbing.runs.streams import StreamRun, train_streams
+
+if TYPE_CHECKING:
+    from ebbing.runs.measurement import Measurement, measure
 
 __all__ = [
     "LOCAL",
@@ -28,3 +33,14 @@ __all__ = [
     "take_inventory",
     "train_streams",
 ]
+
+_HOMES = {"Measurement": "ebbing.runs.measurement", "measure": "ebbing.runs.measurement"}
+"""The module of what needs forecasts, which worker processes do not load."""
+
+
+def __getattr__(name: str) -> object:
+    return load_lazily(__name__, _HOMES, name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -15,10 +15,10 @@ import torch
 from torch import nn
 
 from ebbing import metrics
+from ebbing._ranks import rank_correlation
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.forecasting import Examples, Forecast
-from ebbing.forecasting._confidence import rank_correlation
 from ebbing.forecasting.targets import Targets
 from ebbing.learn import CustomTasks, Experiment, Sgd, prefix_tree
 from ebbing.learn.experiment import Method

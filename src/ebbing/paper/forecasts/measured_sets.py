@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from ebbing import metrics
+from ebbing._ranks import rank_correlation
 from ebbing._validate import Array
-from ebbing.forecasting._confidence import rank_correlation
 from ebbing.forecasting._pairs import Pairs, correct
 from ebbing.order.simple_rules import RULES
 from ebbing.paper.forecasts.predictions import (

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ebbing._ranks import rank_correlation
 from ebbing._validate import Array
-from ebbing.forecasting._confidence import rank_correlation
 
 
 @dataclass(frozen=True)

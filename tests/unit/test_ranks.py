@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from ebbing.forecasting._confidence import rank_correlation
+from ebbing._ranks import rank_correlation
 
 
 @pytest.mark.parametrize("levels", [2, 5, 1000])
