@@ -20,6 +20,7 @@ ORDER = (
     "_lazy",
     "_limits",
     "_validate",
+    "_ranks",
     "_significance",
     "_versions",
     "_files",
@@ -198,6 +199,7 @@ def test_breaches_are_found(name, text, complaint):
     names = (
         "__init__",
         "_validate",
+        "_ranks",
         "_significance",
         "problem",
         "theory",
