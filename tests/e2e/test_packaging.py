@@ -94,7 +94,7 @@ def check_installation(wheel: Path, folder: Path) -> None:
     assert run(command, "--version", cwd=folder).stdout.strip() == ebbing.__version__
     done = run(command, "order", "--tasks", "categories:AABB", "-n", "50", "-p", "100", cwd=folder)
     assert "plain Python; pip install 'ebbing[fast]'" in " ".join(done.stdout.split())
-    for name, extra in {"explore": "report", "train": "learn"}.items():
+    for name, extra in {"explore": "explorer", "train": "learn"}.items():
         done = run(command, name, cwd=folder)
         assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1)
         assert f"pip install 'ebbing[{extra}]'" in done.stderr
