@@ -64,20 +64,19 @@ class Pairs:
 
 
 def correct(
-    forecast: tuple[Array, Array], predicted: Pairs, measured: Pairs, orders: np.ndarray, weight: float = WEIGHT
+    forecast: tuple[Array, Array], predicted: Pairs, measured: Pairs, orders: np.ndarray
 ) -> tuple[Array, Array]:
-    """Add to a forecast of whole orders a part of what measured pairs differ from predicted ones.
+    """Add to a forecast of whole orders half of what measured pairs differ from predicted ones.
 
     Args:
         forecast: The forecast's errors of the orders: just learned and at the end, (orders, T) each.
         predicted: The forecast's errors of pairs.
         measured: Measured errors of the same pairs.
         orders: The orders (orders, T).
-        weight: The part.
 
     Returns:
         Errors just learned and at the end, (orders, T) each.
     """
     parts = zip(forecast, predicted.evaluate(orders), measured.evaluate(orders), strict=True)
-    learned, final = (whole + weight * (found - expected) for whole, expected, found in parts)
+    learned, final = (whole + WEIGHT * (found - expected) for whole, expected, found in parts)
     return learned, final

@@ -178,7 +178,7 @@ def write_figure(figure: Figure, path: Path, kind: str) -> None:
     from matplotlib.backends.backend_pdf import FigureCanvasPdf
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
-    content, dpi = io.BytesIO(), figure.dpi
+    content, canvas, dpi = io.BytesIO(), figure.canvas, figure.dpi
     with mpl.rc_context({"svg.hashsalt": "ebbing"}):  # otherwise names within the file are random
         try:  # print directly: `savefig` draws everything twice
             figure.dpi = 200 if kind == "png" else 72
@@ -190,5 +190,6 @@ def write_figure(figure: Figure, path: Path, kind: str) -> None:
                 case _:
                     FigureCanvasPdf(figure).print_pdf(content, metadata={"CreationDate": None})
         finally:
+            figure.set_canvas(canvas)
             figure.dpi = dpi
     write_atomic(path, content.getvalue())

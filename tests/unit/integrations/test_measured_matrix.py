@@ -111,6 +111,7 @@ def test_measured_entries_are_not_measured_again(tmp_path):
     recorder = MatrixRecorder(NAMES, "accuracy", None, None, resume=False)
     recorder.measure(0, lambda name: 0.5)
     recorder.measure(0, lambda name: pytest.fail(f"measured {name} again"))
+    np.testing.assert_array_equal(recorder.values[0], [0.5] * len(NAMES))
 
 
 def test_existing_files_are_kept(matrix, tmp_path):
