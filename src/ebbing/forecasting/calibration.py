@@ -1,7 +1,7 @@
-"""A forecast corrected by a few training runs, of pairs of tasks: `calibrate`.
+"""A forecast corrected by training runs, of pairs of tasks or of all orders: `calibrate`.
 
-T (T - 1) short runs stand for the T! orders. With several seeds they also tell how much training runs differ by chance,
-which no forecast knows.
+T (T - 1) short runs of pairs stand for the T! orders. If every order was trained, a forecast still helps: it averages
+over the chance in which training runs differ. Several seeds tell how large that chance is, which no forecast knows.
 """
 
 from __future__ import annotations
@@ -10,32 +10,40 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, permutations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from ebbing._ranks import rank_correlation
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
+from ebbing.forecasting._corrections import Errors, Pairs, correct_by_pairs, mix_with_runs
 from ebbing.forecasting._evaluation import evaluate_orders
 from ebbing.forecasting._forecast import Forecast
-from ebbing.forecasting._pairs import Pairs, correct
 from ebbing.forecasting._search import ALL_ORDERS_UP_TO, Objective, Weights
 from ebbing.order._tables import join_names
 
 if TYPE_CHECKING:
     import pandas as pd
 
+Places = tuple[int, ...]
+"""An order, as places of tasks."""
+
+Runs = list[Errors]
+"""Errors of all orders, by seed."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CalibratedForecast(Tabular):
-    """Forgetting of every order, from a forecast that is corrected by measured pairs of tasks.
+    """Forgetting of every order, from a forecast that is corrected by training runs.
 
     Attributes:
         names: Names of the tasks (T,).
         orders: All orders, as places of tasks (T!, T).
         learned: The error on each place's task when it was just learned, by seed (seeds, T!, T).
         final: The error on each place's task at the end, by seed (seeds, T!, T).
+        measured: The objective of each order from the training runs alone, by seed (seeds, T!).
+        runs: What was trained: "all orders" or "all pairs of tasks".
         objective: What `order` minimizes.
     """
 
@@ -43,17 +51,18 @@ class CalibratedForecast(Tabular):
     orders: np.ndarray
     learned: Array
     final: Array
+    measured: Array
+    runs: Literal["all orders", "all pairs of tasks"]
     objective: Objective = "forgetting"
 
     @cached_property
     def values(self) -> Array:
-        """Return the objective of each order by seed.
+        """Return the objective of each order, corrected by each seed.
 
         Returns:
             The values (seeds, T!).
         """
-        weights = Weights.of(self.objective, len(self.names))
-        return np.array([weights.values(*both) for both in zip(self.learned, self.final, strict=True)])
+        return _objective_values(self.objective, self.learned, self.final)
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -63,20 +72,20 @@ class CalibratedForecast(Tabular):
     @property
     def noise(self) -> float:
         """The deviation of an order's value between training runs; NaN for one seed."""
-        return float(np.sqrt(self.values.var(axis=0, ddof=1).mean())) if len(self.values) > 1 else float("nan")
+        return float(np.sqrt(self.measured.var(axis=0, ddof=1).mean())) if len(self.measured) > 1 else float("nan")
 
     @property
     def gain(self) -> float:
-        """The gain over a random order on a seed, of the order that the other seeds advise; the mean over seeds."""
+        """What the order that other seeds advise gains over a random one, in a seed's runs; the mean over seeds."""
         if len(self.values) < 2:
             return float("nan")
         chosen = [np.delete(self.values, k, axis=0).mean(axis=0).argmin() for k in range(len(self.values))]
-        return float(np.mean([values.mean() - values[c] for values, c in zip(self.values, chosen, strict=True)]))
+        return float(np.mean([runs.mean() - runs[c] for runs, c in zip(self.measured, chosen, strict=True)]))
 
     @property
     def seed_agreement(self) -> float:
-        """Mean rank correlation of orders between two seeds; NaN for one."""
-        found = [rank_correlation(a, b) for a, b in combinations(self.values, 2)]
+        """Mean rank correlation of orders between the runs of two seeds; NaN for one."""
+        found = [rank_correlation(a, b) for a, b in combinations(self.measured, 2)]
         return float(np.mean(found)) if found else float("nan")
 
     def forgetting(self, order: Sequence[str]) -> float:
@@ -135,7 +144,7 @@ class CalibratedForecast(Tabular):
             ["random order, mean", format_number(means.mean(), ".4g")],
             ["worst order", format_number(means.max(), ".4g")],
         ]
-        notes = ["From a forecast, corrected by training runs of all pairs of tasks."]
+        notes = [f"From a forecast, corrected by training runs of {self.runs}."]
         if len(self.values) > 1:
             notes.append(
                 f"An order's value differs between training runs by {format_number(self.noise, '.2g')} (standard "
@@ -154,14 +163,16 @@ class CalibratedForecast(Tabular):
 
 
 def calibrate(forecast: Forecast, measured: Any, objective: Objective = "forgetting") -> CalibratedForecast:
-    """Correct a forecast of all orders by measured pairs of tasks.
+    """Correct a forecast of all orders by training runs: of every order, or of pairs of tasks.
 
-    Half of what measured pairs differ from predicted ones is added to the forecast of whole orders.
+    If every order was trained with S seeds, the errors of an order are the mean of its runs and of the forecast, which
+    counts a quarter of a run: 1 / (1 + 4 S) of the whole. Otherwise half of what measured pairs differ from predicted
+    ones is added to the forecast of whole orders.
 
     Args:
         forecast: The forecast of up to eight tasks.
-        measured: What `ebbing.measure` returned for the same tasks, with orders of two tasks or more. Only the first
-            two tasks of each order count; every pair must be there.
+        measured: What `ebbing.measure` returned for the same tasks: all orders of all tasks, or orders of two tasks or
+            more. Of these only the first two tasks count; every pair must be there.
         objective: "forgetting", "generalization", or a mix, as for `Forecast.best_order`.
 
     Returns:
@@ -186,24 +197,57 @@ def calibrate(forecast: Forecast, measured: Any, objective: Objective = "forgett
     if not 2 <= T <= ALL_ORDERS_UP_TO:
         raise ValueError(f"{T} tasks: calibration computes all orders, of two to {ALL_ORDERS_UP_TO} tasks; take fewer")
     orders = np.array(list(permutations(range(T))))
-    predicted = {pair: forecast.errors(pair) for pair in permutations(range(T), 2)}
-    known = _by_pair(forecast, measured)
-    seeds = len(next(iter(known.values())))
-    whole = evaluate_orders(forecast.model, orders)
-    ours = Pairs.of(predicted, T)
-    runs = [Pairs.of({pair: matrices[k] for pair, matrices in known.items()}, T) for k in range(seeds)]
-    both = [correct(whole, ours, one, orders) for one in runs]
-    learned, final = (np.array([one[part] for one in both]) for part in (0, 1))
-    return CalibratedForecast(forecast.names, orders, learned, final, objective)
+    predicted = evaluate_orders(forecast.model, orders)
+    known = _by_places(forecast, measured)
+    if known.keys() >= set(map(tuple, orders.tolist())):
+        runs, corrected = _correct_by_orders(predicted, known, orders)
+        trained = "all orders"
+    else:
+        runs, corrected = _correct_by_pairs(predicted, _check_pairs(forecast, known), forecast, orders)
+        trained = "all pairs of tasks"
+    learned, final = (np.array(part) for part in zip(*corrected, strict=True))
+    alone = _objective_values(objective, *(np.array(part) for part in zip(*runs, strict=True)))
+    return CalibratedForecast(forecast.names, orders, learned, final, alone, trained, objective)
 
 
-def _by_pair(forecast: Forecast, measured: Any) -> dict[tuple[int, int], Array]:
-    """Return the errors of each pair (seeds, T+1, T)."""
+def _correct_by_orders(predicted: Errors, known: dict[Places, Array], orders: np.ndarray) -> tuple[Runs, Runs]:
+    """Return the measured errors of all orders, and their mean with the forecast, by seed."""
+    errors = np.array([known[tuple(order)] for order in orders.tolist()])  # (T!, seeds, T+1, T)
+    runs = [(np.diagonal(one[:, 1:], axis1=1, axis2=2), one[:, -1]) for one in np.moveaxis(errors, 1, 0)]
+    return runs, [mix_with_runs(predicted, one, seeds=len(runs)) for one in runs]
+
+
+def _correct_by_pairs(
+    predicted: Errors, known: dict[Places, Array], forecast: Forecast, orders: np.ndarray
+) -> tuple[Runs, Runs]:
+    """Return what measured pairs alone tell about all orders, and the forecast corrected by them, by seed."""
+    T = forecast.T
+    expected = Pairs.of({pair: forecast.errors(pair) for pair in permutations(range(T), 2)}, T)
+    found = [Pairs.of(dict(zip(known, one, strict=True)), T) for one in zip(*known.values(), strict=True)]
+    return [one.evaluate(orders) for one in found], [
+        correct_by_pairs(predicted, expected, one, orders) for one in found
+    ]
+
+
+def _objective_values(objective: Objective, learned: Array, final: Array) -> Array:
+    """Return the objective of each order by seed (seeds, T!), from errors just learned and at the end."""
+    weights = Weights.of(objective, learned.shape[-1])
+    return np.array([weights.values(*both) for both in zip(learned, final, strict=True)])
+
+
+def _by_places(forecast: Forecast, measured: Any) -> dict[Places, Array]:
+    """Return the errors of each measured order (seeds, steps + 1, steps) by the places of its tasks."""
     found = {}
     for order, errors in zip(measured.orders, measured.errors, strict=True):
         if unknown := sorted(set(order) - set(forecast.names)):
             raise ValueError(f"task {unknown[0]!r} was measured, but the forecast has {', '.join(forecast.names)}")
-        found[forecast.names.index(order[0]), forecast.names.index(order[1])] = errors
+        found[tuple(forecast.names.index(name) for name in order)] = errors
+    return found
+
+
+def _check_pairs(forecast: Forecast, known: dict[Places, Array]) -> dict[Places, Array]:
+    """Return the errors of orders by their first two tasks; a missing pair is an error."""
+    found = {places[:2]: errors for places, errors in known.items()}
     missing = [pair for pair in permutations(range(forecast.T), 2) if pair not in found]
     if missing:
         names = " > ".join(forecast.names[t] for t in missing[0])

@@ -1,4 +1,4 @@
-"""A forecast corrected by measured pairs: half of what they differ is added."""
+"""A forecast corrected by training runs: half of what pairs differ is added, whole orders are averaged with it."""
 
 from itertools import permutations
 from types import SimpleNamespace
@@ -26,20 +26,38 @@ def measured(forecast, shifts=(0.0,), length=2):
     return SimpleNamespace(orders=orders, errors=np.array([[forecast.errors(o) + s for s in shifts] for o in orders]))
 
 
-def test_two_tasks_are_between_forecast_and_measurement():
+def test_orders_are_averaged_with_a_fifth_of_the_forecast(forecast):
+    runs = measured(forecast, length=3)
+    runs.errors = runs.errors + RANDOM.random(runs.errors.shape)
+    found = calibrate(forecast, runs)
+    for order, (matrix,) in zip(runs.orders, runs.errors, strict=True):
+        forgetting = np.mean(matrix[3, :2] - np.diagonal(matrix[1:])[:2])
+        assert found.forgetting(order) == pytest.approx(0.8 * forgetting + 0.2 * forecast.forgetting(order))
+        assert found.generalization(order) == pytest.approx(
+            0.8 * matrix[3].mean() + 0.2 * forecast.generalization(order)
+        )
+    assert found.order == min(runs.orders, key=found.forgetting)
+    assert "corrected by training runs of all orders" in found.summary()
+
+
+def test_more_runs_leave_less_to_the_forecast(forecast):
+    runs = measured(forecast, (0.0, 0.0, 0.0), length=3)
+    runs.errors[..., 3, 0] += 1.0  # of the first task, at the end
+    expected = {seeds: forecast.forgetting(NAMES) + 0.5 * 4 * seeds / (4 * seeds + 1) for seeds in (1, 2, 3)}
+    for seeds, value in expected.items():
+        some = SimpleNamespace(orders=runs.orders, errors=runs.errors[:, :seeds])
+        assert calibrate(forecast, some).forgetting(NAMES) == pytest.approx(value)
+
+
+def test_pairs_of_two_tasks_are_whole_orders():
     two = {name: TASKS[name] for name in ("a", "b")}
     forecast = ebbing.forecast("linear", two, train_size=50, test_size=50)
-    errors = RANDOM.random((2, 3, 3, 2))
-    orders = [("a", "b"), ("b", "a")]
-    found = calibrate(forecast, SimpleNamespace(orders=orders, errors=errors))
-    for order, matrices in zip(orders, errors, strict=True):
-        forgetting = np.mean(matrices[:, 2, 0] - matrices[:, 1, 0])
-        assert found.forgetting(order) == pytest.approx((forgetting + forecast.forgetting(order)) / 2)
-        assert found.generalization(order) == pytest.approx(
-            (matrices[:, 2].mean() + forecast.generalization(order)) / 2
-        )
-    best = min(orders, key=found.forgetting)
-    assert found.order == best
+    errors = RANDOM.random((2, 1, 3, 2))
+    found = calibrate(forecast, SimpleNamespace(orders=[("a", "b"), ("b", "a")], errors=errors))
+    assert found.runs == "all orders"
+    assert found.generalization(("b", "a")) == pytest.approx(
+        0.8 * errors[1, 0, 2].mean() + 0.2 * forecast.generalization(("b", "a"))
+    )
 
 
 def test_pairs_as_predicted_leave_the_forecast_as_it_is(forecast):
@@ -64,9 +82,23 @@ def test_half_of_what_pairs_differ_is_added(forecast):
         assert found.forgetting(order) == pytest.approx(expected)
 
 
-def test_longer_measured_orders_count_as_their_pairs(forecast):
-    short, long = (calibrate(forecast, measured(forecast, length=length)) for length in (2, 3))
-    assert np.allclose(short.values, long.values)
+def test_some_longer_orders_count_as_their_pairs(forecast):
+    short, long = measured(forecast), measured(forecast, length=3)
+    long.errors[:, :, 3] += RANDOM.random()  # what follows the pair
+    long.orders.append(long.orders.pop()[:2])  # not every order
+    assert np.allclose(calibrate(forecast, short).values, calibrate(forecast, long).values)
+
+
+def test_noise_is_that_of_the_runs_alone(forecast):
+    runs = measured(forecast, (0.0, 0.0), length=3)
+    runs.errors = runs.errors + RANDOM.random(runs.errors.shape)
+    found = calibrate(forecast, runs)
+    lost = (runs.errors[:, :, 3, :2] - np.diagonal(runs.errors[:, :, 1:], axis1=2, axis2=3)[..., :2]).mean(axis=2)
+    assert found.noise == pytest.approx(np.sqrt(lost.var(axis=1, ddof=1).mean()))
+    best = [found.orders[k].tolist() for k in found.values.argmin(axis=1)]
+    places = [[NAMES.index(name) for name in order] for order in runs.orders]
+    gains = [lost[:, k].mean() - lost[places.index(best[1 - k]), k] for k in (0, 1)]
+    assert found.gain == pytest.approx(np.mean(gains))
 
 
 def test_noise_between_runs_is_said(forecast):

@@ -14,7 +14,7 @@ import numpy as np
 from ebbing import metrics
 from ebbing._ranks import rank_correlation
 from ebbing._validate import Array
-from ebbing.forecasting._pairs import Pairs, correct
+from ebbing.forecasting._corrections import Errors, Pairs, correct_by_pairs, mix_with_runs
 from ebbing.order.simple_rules import RULES
 from ebbing.paper.forecasts.predictions import (
     OWN,
@@ -37,10 +37,11 @@ AGREEMENT = 0.5
 RATIO = 0.5
 """n/p of the linear theory."""
 
-ADVISED, DEFAULT, SEED, PROBE, COMBINED, LABELS, WITH_LABELS, RANDOM = (
+ADVISED, DEFAULT, SEED, MIXED, PROBE, COMBINED, LABELS, WITH_LABELS, RANDOM = (
     "as the documentation advises",
     "by default",
     "all orders trained with another seed",
+    "the same orders and the forecast",
     "pairs trained with another seed",
     "the forecast, corrected by the same pairs",
     "theory from labels",
@@ -204,10 +205,14 @@ class MeasuredSet:
         F = self.forgetting
         if F.shape[1] < 2:
             return {}
-        by: dict[str, list[Scores]] = {SEED: [], PROBE: [], COMBINED: []}
+        by: dict[str, list[Scores]] = {SEED: [], MIXED: [], PROBE: [], COMBINED: []}
         for k in range(F.shape[1]):
             others = np.delete(F, k, axis=1).mean(axis=1)
             by[SEED].append(Scores.of(F[:, k], others))
+            if self.advised.name in self.forecasts:
+                runs = self._errors({order: matrices[k] for order, matrices in self.matrices.items()})
+                mixed = mix_with_runs(self._errors(self._predicted_matrices), runs)
+                by[MIXED].append(Scores.of(_forgetting(*mixed), others))
             if len(self.task_set.orders) < np.prod(range(1, len(self.task_set.names) + 1)):
                 continue  # not every pair was trained
             pairs = self.pairs(self.matrices, k)
@@ -245,11 +250,19 @@ class MeasuredSet:
         Returns:
             Forgetting of each order (orders,).
         """
+        matrices = self._predicted_matrices
+        return _forgetting(*correct_by_pairs(self._errors(matrices), self.pairs(matrices), measured, self.places))
+
+    @cached_property
+    def _predicted_matrices(self) -> dict[tuple[str, ...], Array]:
+        """The error matrices (T+1, T) that the advised forecast predicts for each order."""
         stored = self.forecasts[self.advised.name]["matrices"]
-        matrices = {order: np.array(stored[" ".join(order)]) for order in self.task_set.orders}
-        learned = np.array([np.diagonal(matrix[1:]) for matrix in matrices.values()])
-        final = np.array([matrix[-1] for matrix in matrices.values()])
-        return _forgetting(*correct((learned, final), self.pairs(matrices), measured, self.places))
+        return {order: np.array(stored[" ".join(order)]) for order in self.task_set.orders}
+
+    def _errors(self, matrices: Mapping[tuple[str, ...], Array]) -> Errors:
+        """Return errors just learned and at the end, (orders, T) each, from the matrix of each order."""
+        some = np.array([matrices[order] for order in self.task_set.orders])  # (orders, T+1, T)
+        return np.diagonal(some[:, 1:], axis1=1, axis2=2), some[:, -1]
 
 
 def _standardized(values: Array) -> Array:

@@ -17,6 +17,7 @@ from ebbing.paper.forecasts.measured_sets import (
     COMBINED,
     DEFAULT,
     LABELS,
+    MIXED,
     PROBE,
     RANDOM,
     RULE_NAMES,
@@ -40,6 +41,7 @@ PREDICTIONS = (
     PROBE,
     COMBINED,
     SEED,
+    MIXED,
 )
 """All predictions, in the order of tables."""
 

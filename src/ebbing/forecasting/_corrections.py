@@ -1,9 +1,10 @@
-"""A forecast corrected by measured pairs of tasks.
+"""A forecast corrected by training runs: of pairs of tasks, or of every order.
 
 From pairs alone, the error on a task at the end is that after the task and the last one; just learned, it is that after
 the previous task and the task. Measured and predicted pairs both give such errors; half of their difference is added to
 the forecast of whole orders. Half, as measured pairs differ by chance between training runs, and as longer orders are
-not made of pairs; docs/theory/forecasts.md compares other weights.
+not made of pairs. Where every order was trained, the errors of runs and of the forecast are averaged.
+docs/theory/forecasts.md compares other weights.
 """
 
 from __future__ import annotations
@@ -15,8 +16,14 @@ import numpy as np
 
 from ebbing._validate import Array
 
-WEIGHT = 0.5
-"""The part of the measured difference that is added to a forecast."""
+PAIR_WEIGHT = 0.5
+"""The part of what measured pairs differ that is added to a forecast."""
+
+RUN_WEIGHT = 4.0
+"""The weight of a training run of an order in a mean with a forecast of weight 1."""
+
+Errors = tuple[Array, Array]
+"""The errors of orders: on each place's task when it was just learned, and at the end, (orders, T) each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +56,7 @@ class Pairs:
             single[i], old[i, j], new[i, j] = matrix[1, 0], matrix[2, 0], matrix[2, 1]
         return cls(single, old, new)
 
-    def evaluate(self, orders: np.ndarray) -> tuple[Array, Array]:
+    def evaluate(self, orders: np.ndarray) -> Errors:
         """Return what pairs alone tell about orders.
 
         Args:
@@ -63,20 +70,34 @@ class Pairs:
         return learned, final
 
 
-def correct(
-    forecast: tuple[Array, Array], predicted: Pairs, measured: Pairs, orders: np.ndarray
-) -> tuple[Array, Array]:
+def correct_by_pairs(forecast: Errors, predicted: Pairs, measured: Pairs, orders: np.ndarray) -> Errors:
     """Add to a forecast of whole orders half of what measured pairs differ from predicted ones.
 
     Args:
-        forecast: The forecast's errors of the orders: just learned and at the end, (orders, T) each.
+        forecast: The forecast's errors of the orders.
         predicted: The forecast's errors of pairs.
         measured: Measured errors of the same pairs.
         orders: The orders (orders, T).
 
     Returns:
-        Errors just learned and at the end, (orders, T) each.
+        The corrected errors.
     """
     parts = zip(forecast, predicted.evaluate(orders), measured.evaluate(orders), strict=True)
-    learned, final = (whole + WEIGHT * (found - expected) for whole, expected, found in parts)
+    learned, final = (whole + PAIR_WEIGHT * (found - expected) for whole, expected, found in parts)
+    return learned, final
+
+
+def mix_with_runs(forecast: Errors, run: Errors, seeds: int = 1) -> Errors:
+    """Average a forecast of whole orders with a training run of each.
+
+    Args:
+        forecast: The forecast's errors of the orders.
+        run: Measured errors of the same orders.
+        seeds: The number of runs over which the result is averaged: the more, the less the forecast weighs.
+
+    Returns:
+        The mean errors.
+    """
+    weight = seeds * RUN_WEIGHT / (seeds * RUN_WEIGHT + 1.0)
+    learned, final = (expected + weight * (found - expected) for expected, found in zip(forecast, run, strict=True))
     return learned, final
