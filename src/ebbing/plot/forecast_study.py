@@ -12,6 +12,9 @@ from ebbing.plot._style import BLUE, GRAY, STYLE, VERMILION, new_axes, save_figu
 
 _COLUMNS = 4
 
+_PANEL = (2.3, 2.2)
+"""Width and height of a panel with its ticks and its title, in inches."""
+
 
 def plot_forecast_study(study: Study) -> Any:
     """Draw a panel for each task set: a point for each order, and the order that the forecast advises.
@@ -25,9 +28,11 @@ def plot_forecast_study(study: Study) -> Any:
     import matplotlib as mpl
 
     sets = [one for one in study.sets if advised_variant(one.task_set).name in one.forecasts]
+    columns = min(max(len(sets), 1), _COLUMNS)
     rows = max(1, -(-len(sets) // _COLUMNS))
     with mpl.rc_context(STYLE):
-        axes = new_axes(rows, min(max(len(sets), 1), _COLUMNS), (2.3 * min(max(len(sets), 1), _COLUMNS), 2.2 * rows))
+        axes = new_axes(rows, columns, (_PANEL[0] * columns, _PANEL[1] * rows))
+        _set_margins(axes)
         for ax, one in zip(axes.flat, sets, strict=False):
             _draw(one, ax)
         for ax in axes.flat[len(sets) :]:
@@ -38,6 +43,16 @@ def plot_forecast_study(study: Study) -> Any:
         else:
             axes[0, 0].text(0.5, 0.5, "no forecast is recorded yet", ha="center", va="center")
     return axes
+
+
+def _set_margins(axes: Any) -> None:
+    """Place the panels by fixed margins: to find the best ones takes longer than to draw all panels."""
+    figure = axes[0, 0].figure
+    width, height = figure.get_size_inches()
+    figure.set_layout_engine(None)
+    figure.subplots_adjust(
+        left=0.62 / width, right=1 - 0.1 / width, bottom=0.55 / height, top=1 - 0.3 / height, wspace=0.32, hspace=0.3
+    )
 
 
 def _draw(one: MeasuredSet, ax: Any) -> None:

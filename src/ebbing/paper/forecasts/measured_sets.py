@@ -221,9 +221,13 @@ class MeasuredSet:
                 by[COMBINED].append(Scores.of(self.calibrated(pairs), others))
         return {name: Scores.mean(some) for name, some in by.items() if some}
 
-    @property
+    @cached_property
     def places(self) -> np.ndarray:
-        """The orders as places of their tasks (orders, T)."""
+        """The orders as places of their tasks.
+
+        Returns:
+            The places (orders, T).
+        """
         return np.array([[self.task_set.names.index(name) for name in order] for order in self.task_set.orders])
 
     def pairs(self, matrices: Mapping[tuple[str, ...], Any], seed: int | None = None) -> Pairs:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import permutations
 
 import numpy as np
@@ -62,9 +63,13 @@ class TaskSet:
         """The name of its runs in records."""
         return f"{self.family} / {self.number}"
 
-    @property
+    @cached_property
     def orders(self) -> tuple[Order, ...]:
-        """The orders that are trained."""
+        """The orders that are trained.
+
+        Returns:
+            Names of tasks, in the order of learning.
+        """
         if len(self.names) <= ALL_ORDERS_UP_TO:
             return tuple(permutations(self.names))
         random = np.random.default_rng(self.number)
