@@ -21,6 +21,7 @@ from ebbing.forecasting._corrections import Errors, Pairs, correct_by_pairs, mix
 from ebbing.forecasting._evaluation import evaluate_orders
 from ebbing.forecasting._forecast import Forecast
 from ebbing.forecasting._search import ALL_ORDERS_UP_TO, Objective, Weights
+from ebbing.forecasting._seeds import NOTHING_RANDOM, are_identical
 from ebbing.order._tables import join_names
 
 if TYPE_CHECKING:
@@ -71,22 +72,32 @@ class CalibratedForecast(Tabular):
 
     @property
     def noise(self) -> float:
-        """The deviation of an order's value between training runs; NaN for one seed."""
-        return float(np.sqrt(self.measured.var(axis=0, ddof=1).mean())) if len(self.measured) > 1 else float("nan")
+        """The deviation of an order's value between training runs; NaN for one seed, or if all gave the same errors."""
+        return float(np.sqrt(self.measured.var(axis=0, ddof=1).mean())) if self._shows_chance else float("nan")
 
     @property
     def gain(self) -> float:
-        """What the order that other seeds advise gains over a random one, in a seed's runs; the mean over seeds."""
-        if len(self.values) < 2:
+        """What the order that other seeds advise gains over a random one, in a seed's runs; NaN where noise is."""
+        if not self._shows_chance:
             return float("nan")
         chosen = [np.delete(self.values, k, axis=0).mean(axis=0).argmin() for k in range(len(self.values))]
         return float(np.mean([runs.mean() - runs[c] for runs, c in zip(self.measured, chosen, strict=True)]))
 
     @property
     def seed_agreement(self) -> float:
-        """Mean rank correlation of orders between the runs of two seeds; NaN for one."""
-        found = [rank_correlation(a, b) for a, b in combinations(self.measured, 2)]
-        return float(np.mean(found)) if found else float("nan")
+        """Mean rank correlation of orders between the runs of two seeds; NaN where noise is."""
+        if not self._shows_chance:
+            return float("nan")
+        return float(np.mean([rank_correlation(a, b) for a, b in combinations(self.measured, 2)]))
+
+    @property
+    def _shows_chance(self) -> bool:
+        """Whether there are several seeds, and they differ."""
+        return len(self.measured) > 1 and not self._is_repeated
+
+    @property
+    def _is_repeated(self) -> bool:
+        return are_identical(self.learned) and are_identical(self.final)
 
     def forgetting(self, order: Sequence[str]) -> float:
         """Predict forgetting of an order of all tasks.
@@ -145,7 +156,9 @@ class CalibratedForecast(Tabular):
             ["worst order", format_number(means.max(), ".4g")],
         ]
         notes = [f"From a forecast, corrected by training runs of {self.runs}."]
-        if len(self.values) > 1:
+        if self._is_repeated:
+            notes.append(NOTHING_RANDOM)
+        elif self._shows_chance:
             notes.append(
                 f"An order's value differs between training runs by {format_number(self.noise, '.2g')} (standard "
                 f"deviation, {len(self.values)} seeds); their ranks of orders correlate by {self.seed_agreement:.2f}. "
@@ -166,7 +179,7 @@ def calibrate(forecast: Forecast, measured: Any, objective: Objective = "forgett
     """Correct a forecast of all orders by training runs: of every order, or of pairs of tasks.
 
     If every order was trained with S seeds, the errors of an order are the mean of its runs and of the forecast, which
-    counts a quarter of a run: 1 / (1 + 4 S) of the whole. Otherwise half of what measured pairs differ from predicted
+    counts a quarter of a run: 1 / (1 + 4 S) of the whole. Seeds that all gave the same errors count as one. Otherwise half of what measured pairs differ from predicted
     ones is added to the forecast of whole orders.
 
     Args:
@@ -214,7 +227,8 @@ def _correct_by_orders(predicted: Errors, known: dict[Places, Array], orders: np
     """Return the measured errors of all orders, and their mean with the forecast, by seed."""
     errors = np.array([known[tuple(order)] for order in orders.tolist()])  # (T!, seeds, T+1, T)
     runs = [(np.diagonal(one[:, 1:], axis1=1, axis2=2), one[:, -1]) for one in np.moveaxis(errors, 1, 0)]
-    return runs, [mix_with_runs(predicted, one, seeds=len(runs)) for one in runs]
+    seeds = 1 if are_identical(np.moveaxis(errors, 1, 0)) else len(runs)
+    return runs, [mix_with_runs(predicted, one, seeds=seeds) for one in runs]
 
 
 def _correct_by_pairs(

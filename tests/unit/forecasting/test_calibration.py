@@ -41,7 +41,7 @@ def test_orders_are_averaged_with_a_fifth_of_the_forecast(forecast):
 
 
 def test_more_runs_leave_less_to_the_forecast(forecast):
-    runs = measured(forecast, (0.0, 0.0, 0.0), length=3)
+    runs = measured(forecast, (0.0, 0.1, 0.2), length=3)
     runs.errors[..., 3, 0] += 1.0  # of the first task, at the end
     expected = {seeds: forecast.forgetting(NAMES) + 0.5 * 4 * seeds / (4 * seeds + 1) for seeds in (1, 2, 3)}
     for seeds, value in expected.items():
@@ -105,8 +105,8 @@ def test_noise_between_runs_is_said(forecast):
     one = calibrate(forecast, measured(forecast))
     assert np.isnan(one.noise)
     assert "two seeds or more" in one.summary()
-    quiet = measured(forecast, (0.0, 0.0))
-    assert calibrate(forecast, quiet).noise == 0
+    quiet = measured(forecast, (0.0, 0.1))  # which shifts the errors and leaves forgetting
+    assert calibrate(forecast, quiet).noise == pytest.approx(0)
     assert calibrate(forecast, quiet).seed_agreement == pytest.approx(1.0)
     assert "keep your order" not in " ".join(calibrate(forecast, quiet).summary().split())
     contrary = measured(forecast, (0.0, 0.0))  # what is good with one seed is bad with the other
@@ -115,6 +115,20 @@ def test_noise_between_runs_is_said(forecast):
     assert found.gain <= 0 < found.noise
     assert found.seed_agreement < 0
     assert "keep your order" in " ".join(found.summary().split())
+
+
+@pytest.mark.parametrize("length", [2, 3])
+def test_equal_seeds_do_not_certify_zero_noise(forecast, length):
+    runs = measured(forecast, length=length)
+    once = calibrate(forecast, runs)
+    repeated = calibrate(forecast, SimpleNamespace(orders=runs.orders, errors=np.repeat(runs.errors, 3, axis=1)))
+    assert np.isnan([repeated.noise, repeated.gain, repeated.seed_agreement]).all()
+    assert np.array_equal(repeated.values, np.repeat(once.values, 3, axis=0))  # no more weight than one run has
+    text = " ".join(repeated.summary().split())
+    assert "Seeds change nothing here" in text
+    assert "batch_size" in text
+    assert "differs between training runs by" not in text
+    assert "Seeds change nothing here" not in once.summary()
 
 
 def test_all_orders_are_listed_best_first(forecast):
