@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import hashlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,18 +9,17 @@ from itertools import combinations, permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from torch import nn
 
 from ebbing import metrics
 from ebbing._ranks import rank_correlation
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
-from ebbing.forecasting import Examples, Forecast
-from ebbing.forecasting.targets import Targets
-from ebbing.learn import CustomTasks, Experiment, Sgd, prefix_tree
+from ebbing.forecasting import Forecast
+from ebbing.learn import Experiment, Sgd, prefix_tree
 from ebbing.learn.experiment import Method
 from ebbing.order._tables import join_names
+from ebbing.runs._given_network import GivenNetwork, read_tasks
 from ebbing.runs._pools import Resources
 from ebbing.runs.execution import Execution, Progress
 from ebbing.runs.store import Store
@@ -32,8 +29,6 @@ if TYPE_CHECKING:
 
 ALL_ORDERS_UP_TO = 5
 """Tasks up to which all orders are trained if none are given."""
-
-_ALL = 2**40
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,41 +114,6 @@ class Measurement(Tabular):
         return f"Measurement({len(self.orders)} orders, seeds {self.seeds})"
 
 
-@dataclass(frozen=True)
-class GivenNetwork:
-    """The architecture of a user's network: every run starts from a copy of its weights.
-
-    Attributes:
-        network: The network.
-    """
-
-    network: nn.Module
-
-    def settings(self) -> dict[str, Any]:
-        """Return what results are stored under: the network's layers and a hash of its weights.
-
-        Returns:
-            The settings.
-        """
-        digest = hashlib.sha256()
-        for name, value in self.network.state_dict().items():
-            digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-            digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-        trained = [name for name, value in self.network.named_parameters() if value.requires_grad]
-        return {"layers": repr(self.network), "trained": trained, "weights": digest.hexdigest()}
-
-    def build(self, seed: int) -> nn.Module:
-        """Return a copy of the network.
-
-        Args:
-            seed: Not used: the network is given.
-
-        Returns:
-            The copy.
-        """
-        return copy.deepcopy(self.network)
-
-
 def measure(
     network: Any,
     tasks: Mapping[str, Any],
@@ -199,7 +159,7 @@ def measure(
         raise ValueError(
             f"network={type(network).__name__}: give a PyTorch network, or an architecture with a method build(seed)"
         )
-    experiment = Experiment(_read_tasks(architecture, tasks, train_size, test_size), architecture, method or Sgd())
+    experiment = Experiment(read_tasks(architecture, tasks, train_size, test_size), architecture, method or Sgd())
     sequences = _sequences(tasks, orders)
     chosen = tuple(dict.fromkeys(int(seed) for seed in seeds))
     if not chosen:
@@ -222,29 +182,3 @@ def _sequences(tasks: Mapping[str, Any], orders: Iterable[Sequence[str]] | None)
     if not found or len(set(map(len, found))) > 1 or len(found[0]) < 2:
         raise ValueError("orders: give some orders of two tasks or more, all of one length")
     return found
-
-
-def _read_tasks(
-    architecture: Any, tasks: Mapping[str, Any], train_size: int | None, test_size: int | None
-) -> CustomTasks:
-    examples = Examples.read(tasks, train_size=train_size or _ALL, test_size=test_size or _ALL)
-    if isinstance(examples.inputs, dict):
-        raise ValueError("inputs are arrays by name: `measure` takes one tensor of inputs; wrap the network")
-    inputs = torch.from_numpy(np.ascontiguousarray(examples.inputs))
-    network = architecture.build(0).eval()
-    first = next(network.parameters())
-    if first.dtype != torch.float32:
-        raise ValueError(f"the network is {first.dtype}: `measure` trains in float32; use network.float()")
-    one = inputs[:1].to(first.device, torch.float32) if inputs.is_floating_point() else inputs[:1].to(first.device)
-    with torch.no_grad():
-        outputs = network(one).shape[-1]
-    targets = Targets.of(examples.labels, outputs)
-    if targets.kind == "regression":
-        raise ValueError("labels are numbers: `measure` trains yes-or-no tasks and classes, not regression")
-    classes = targets.kind == "classes"
-    labels = torch.from_numpy(targets.values.argmax(1) if classes else targets.values.astype(np.float32))
-    train, test = (
-        {name: (inputs[rows], labels[rows]) for name, rows in zip(examples.names, split, strict=True)}
-        for split in (examples.train, examples.test)
-    )
-    return CustomTasks(train, test)
