@@ -16,6 +16,7 @@ from ebbing._ranks import rank_correlation
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.forecasting import Forecast
+from ebbing.forecasting._seeds import NOTHING_RANDOM, are_identical
 from ebbing.learn import Experiment, Sgd, prefix_tree
 from ebbing.learn.experiment import Method
 from ebbing.order._tables import join_names
@@ -29,6 +30,9 @@ if TYPE_CHECKING:
 
 ALL_ORDERS_UP_TO = 5
 """Tasks up to which all orders are trained if none are given."""
+
+DEFAULT_METHOD = Sgd(epochs=30, batch_size=20)
+"""How tasks are learned if no method is given. In batches, so that seeds differ; those of `Sgd()` hold all examples."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,9 +61,17 @@ class Measurement(Tabular):
 
     @property
     def seed_agreement(self) -> float:
-        """Mean rank correlation of forgetting between two seeds: what no forecast can exceed by much; NaN for one."""
-        pairs = [rank_correlation(a, b) for a, b in combinations(self.forgetting.T, 2)]
-        return float(np.mean(pairs)) if pairs else float("nan")
+        """Mean rank correlation of forgetting between two seeds: what no forecast can exceed by much.
+
+        NaN for one seed, or if all seeds gave exactly the same errors: then nothing in training is random.
+        """
+        if len(self.seeds) < 2 or self._is_repeated:
+            return float("nan")
+        return float(np.mean([rank_correlation(a, b) for a, b in combinations(self.forgetting.T, 2)]))
+
+    @property
+    def _is_repeated(self) -> bool:
+        return are_identical(np.moveaxis(self.errors, 1, 0))
 
     def compare(self, forecast: Forecast) -> dict[str, float]:
         """Compare a forecast of the same tasks with the forgetting that was measured, on average over seeds.
@@ -102,7 +114,9 @@ class Measurement(Tabular):
         shown = ranked if len(ranked) <= 10 else [*ranked[:5], *ranked[-5:]]
         rows = [[join_names(self.orders[k]), format_number(F[k], ".4g"), format_number(G[k], ".4g")] for k in shown]
         notes = [f"Mean of all orders: forgetting {format_number(F.mean(), '.4g')}."]
-        if len(self.seeds) > 1:
+        if self._is_repeated:
+            notes.append(NOTHING_RANDOM)
+        elif len(self.seeds) > 1:
             notes.append(f"Rank correlation of orders between seeds: {self.seed_agreement:.2f}.")
         seeds = f"{len(self.seeds)} seed{'s' * (len(self.seeds) > 1)}"
         heading = f"Measured: {len(self.orders)} orders, {seeds}; least forgetting first"
@@ -138,8 +152,10 @@ def measure(
             `build(seed)`, which gives every seed a network of its own.
         tasks: Data by task, as for `ebbing.forecast`: yes-or-no labels or classes.
         orders: The orders to train, as names of tasks; None for all of up to five tasks.
-        seeds: The seeds of training.
-        method: How each task is learned; None for plain gradient descent, `ebbing.learn.Sgd()`.
+        seeds: The seeds of training: of the order of batches, of dropout, and of `build(seed)`.
+        method: How each task is learned; None for plain gradient descent in batches, `ebbing.learn.Sgd(epochs=30,
+            batch_size=20)`. `Sgd` without a `batch_size` learns all examples in one batch: from a given network, every
+            seed is then the same run.
         train_size: Training examples of each task; None for all.
         test_size: Test examples of each task; None for all.
         store: The folder of results, or a store.
@@ -159,7 +175,7 @@ def measure(
         raise ValueError(
             f"network={type(network).__name__}: give a PyTorch network, or an architecture with a method build(seed)"
         )
-    experiment = Experiment(read_tasks(architecture, tasks, train_size, test_size), architecture, method or Sgd())
+    experiment = Experiment(read_tasks(architecture, tasks, train_size, test_size), architecture, method or DEFAULT_METHOD)
     sequences = _sequences(tasks, orders)
     chosen = tuple(dict.fromkeys(int(seed) for seed in seeds))
     if not chosen:

@@ -1,5 +1,6 @@
 """All orders of a user's tasks, trained in one call, stored, and compared with a forecast."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from ebbing.learn import CustomTasks, Experiment, Sgd, train_reference
 from ebbing.runs import measure
 from ebbing.runs.measurement import GivenNetwork
 
-METHOD = Sgd(learning_rate=0.5, epochs=20)
+METHOD = Sgd(learning_rate=0.5, epochs=20, batch_size=10)
 
 
 def data(kind="yes or no"):
@@ -29,6 +30,15 @@ def data(kind="yes or no"):
 def network(outputs=1) -> Any:
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, outputs))
+
+
+@dataclass(frozen=True)
+class Builder:
+    """An architecture: a network of its own for every seed."""
+
+    def build(self, seed):
+        torch.manual_seed(seed)
+        return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1))
 
 
 @pytest.mark.parametrize(("kind", "outputs"), [("yes or no", 1), ("classes", 3)])
@@ -82,6 +92,28 @@ def test_measurement_shows_itself(tmp_path):
     assert "Rank correlation of orders between seeds" in text
     assert len(found.to_frame()) == 12
     assert -1 <= found.seed_agreement <= 1
+
+
+def test_seeds_differ_without_a_method(tmp_path):
+    found = measure(network(), data(), seeds=(0, 1), store=tmp_path)
+    assert (found.errors[:, 0, 1:] != found.errors[:, 1, 1:]).any()
+    assert np.isfinite(found.seed_agreement)
+    assert "Seeds change nothing" not in found.summary()
+
+
+def test_seeds_that_change_nothing_are_said(tmp_path):
+    found = measure(network(), data(), method=Sgd(epochs=3), seeds=(0, 1, 2), store=tmp_path)
+    assert np.isnan(found.seed_agreement)
+    text = " ".join(found.summary().split())
+    assert "Seeds change nothing here" in text
+    assert "Rank correlation" not in text
+    one = measure(network(), data(), method=Sgd(epochs=3), store=tmp_path)
+    assert "Seeds change nothing" not in one.summary()  # there is nothing to compare
+
+
+def test_networks_of_each_seed_make_full_batches_differ(tmp_path):
+    found = measure(Builder(), data(), method=Sgd(epochs=3), seeds=(0, 1), store=tmp_path)
+    assert np.isfinite(found.seed_agreement)
 
 
 def test_bad_measurements(tmp_path):
