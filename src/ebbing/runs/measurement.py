@@ -34,6 +34,9 @@ ALL_ORDERS_UP_TO = 5
 DEFAULT_METHOD = Sgd(epochs=30, batch_size=20)
 """How tasks are learned if no method is given. In batches, so that seeds differ; those of `Sgd()` hold all examples."""
 
+HARDLY = 0.9
+"""A task of which this share of the initial error is left when it was just learned was hardly learned."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Measurement(Tabular):
@@ -58,6 +61,21 @@ class Measurement(Tabular):
     def generalization(self) -> Array:
         """The generalization error G_T of each order and seed (orders, seeds)."""
         return np.asarray(metrics.generalization_error(self.errors, kind="error"))
+
+    @property
+    def initial_error(self) -> float:
+        """The mean error before training."""
+        return float(self.errors[:, :, 0].mean())
+
+    @property
+    def learned_error(self) -> float:
+        """The mean error on tasks that were just learned: if it is close to the initial one, train differently."""
+        return float(self._learned.mean())
+
+    @property
+    def _learned(self) -> Array:
+        """The error on each place's task when it was just learned (orders, seeds, T)."""
+        return np.diagonal(self.errors[:, :, 1:], axis1=2, axis2=3)
 
     @property
     def seed_agreement(self) -> float:
@@ -113,7 +131,12 @@ class Measurement(Tabular):
         ranked = np.argsort(F, kind="stable")
         shown = ranked if len(ranked) <= 10 else [*ranked[:5], *ranked[-5:]]
         rows = [[join_names(self.orders[k]), format_number(F[k], ".4g"), format_number(G[k], ".4g")] for k in shown]
-        notes = [f"Mean of all orders: forgetting {format_number(F.mean(), '.4g')}."]
+        notes = [
+            *self._doubts(),
+            f"Mean of all orders: forgetting {format_number(F.mean(), '.4g')}. Mean error: "
+            f"{format_number(self.initial_error, '.2g')} before training, {format_number(self.learned_error, '.2g')} "
+            "just learned.",
+        ]
         if self._is_repeated:
             notes.append(NOTHING_RANDOM)
         elif len(self.seeds) > 1:
@@ -123,6 +146,28 @@ class Measurement(Tabular):
         if len(ranked) > 10:
             heading += ", the first and the last five"
         return (Table(heading, ["order", "forgetting", "generalization error"], rows, notes),)
+
+    def _doubts(self) -> list[str]:
+        """Return a warning if some tasks were hardly learned, or have a higher error than before training."""
+        before, after = self._by_task(self.errors[:, :, 0]), self._by_task(self._learned)
+        found = [name for name in before if after[name] > HARDLY * before[name]]
+        if not found:
+            return []
+        old, new = (float(np.mean([errors[name] for name in found])) for errors in (before, after))
+        who = "Tasks" if len(found) == len(before) else ", ".join(found)
+        what = "was" if len(found) == 1 < len(before) else "were"
+        begin = f"error {format_number(new, '.2g')} just learned, {format_number(old, '.2g')} before"
+        if new * HARDLY > old:
+            return [f"{who} {what} not learned: {begin}. Training may have diverged: give a lower learning rate."]
+        return [
+            f"{who} {what} hardly learned: {begin}. If the network did not know this before, train longer (epochs), "
+            "with a batch_size, or with another learning rate."
+        ]
+
+    def _by_task(self, errors: Array) -> dict[str, float]:
+        """Return the mean of errors of each place (orders, seeds, T) over the places of each task."""
+        places = np.array(self.orders)
+        return {name: float(np.moveaxis(errors, 1, 2)[places == name].mean()) for name in dict.fromkeys(places.flat)}
 
     def __repr__(self) -> str:
         return f"Measurement({len(self.orders)} orders, seeds {self.seeds})"
@@ -169,13 +214,16 @@ def measure(
 
     Raises:
         ValueError: If the tasks are regression, or there are too many for all orders.
+        FloatingPointError: If training diverged.
     """
     architecture = GivenNetwork(network) if isinstance(network, nn.Module) else network
     if not hasattr(architecture, "build"):
         raise ValueError(
             f"network={type(network).__name__}: give a PyTorch network, or an architecture with a method build(seed)"
         )
-    experiment = Experiment(read_tasks(architecture, tasks, train_size, test_size), architecture, method or DEFAULT_METHOD)
+    experiment = Experiment(
+        read_tasks(architecture, tasks, train_size, test_size), architecture, method or DEFAULT_METHOD
+    )
     sequences = _sequences(tasks, orders)
     chosen = tuple(dict.fromkeys(int(seed) for seed in seeds))
     if not chosen:
@@ -183,7 +231,19 @@ def measure(
     nodes = [node for seed in chosen for node in prefix_tree(sequences, seed)]
     execution = Execution(experiment, nodes, store if isinstance(store, Store) else Store(store), progress)
     execution.run(Resources(workers, cluster, device))
-    return Measurement(sequences, chosen, np.array([execution.collect(order, chosen)[0] for order in sequences]))
+    errors = np.array([execution.collect(order, chosen)[0] for order in sequences])
+    _check_finite(sequences, chosen, errors)
+    return Measurement(sequences, chosen, errors)
+
+
+def _check_finite(orders: Sequence[Sequence[str]], seeds: Sequence[int], errors: Array) -> None:
+    bad = np.argwhere(~np.isfinite(errors))
+    if len(bad):
+        order, seed, step, _ = bad[0]
+        raise FloatingPointError(
+            f"training diverged: errors are not finite after {join_names(orders[order][:step]) or 'no task'} with seed "
+            f"{seeds[seed]}; give the method a lower learning rate, or check that all inputs are finite"
+        )
 
 
 def _sequences(tasks: Mapping[str, Any], orders: Iterable[Sequence[str]] | None) -> tuple[tuple[str, ...], ...]:

@@ -1,7 +1,7 @@
 """All orders of a user's tasks, trained in one call, stored, and compared with a forecast."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from torch import nn
 
 import ebbing
 from ebbing.learn import CustomTasks, Experiment, Sgd, train_reference
-from ebbing.runs import measure
+from ebbing.runs import Measurement, measure
 from ebbing.runs.measurement import GivenNetwork
 
 METHOD = Sgd(learning_rate=0.5, epochs=20, batch_size=10)
@@ -114,6 +114,58 @@ def test_seeds_that_change_nothing_are_said(tmp_path):
 def test_networks_of_each_seed_make_full_batches_differ(tmp_path):
     found = measure(Builder(), data(), method=Sgd(epochs=3), seeds=(0, 1), store=tmp_path)
     assert np.isfinite(found.seed_agreement)
+
+
+def test_training_that_worked_is_told_without_doubts(tmp_path):
+    found = measure(network(), data(), method=METHOD, orders=[("a", "b"), ("c", "a")], store=tmp_path)
+    first, second = found.errors[:, 0]
+    assert found.initial_error == pytest.approx(np.mean([first[0], second[0]]))
+    learned = np.mean([first[1, 0], first[2, 1], second[1, 0], second[2, 1]])
+    assert found.learned_error == pytest.approx(learned)
+    text = " ".join(found.summary().split())
+    assert f"Mean error: {found.initial_error:.2g} before training, {learned:.2g} just learned." in text
+    assert "learned:" not in text
+
+
+def test_tasks_that_were_hardly_learned_are_named():
+    errors = np.full((2, 1, 3, 2), 0.5)
+    learned = {"a": 0.1, "b": 0.46}
+    orders = (("a", "b"), ("b", "a"))
+    for k, (one, other) in enumerate(orders):
+        errors[k, 0, 1:, 0], errors[k, 0, 2, 1] = learned[one], learned[other]
+    text = " ".join(Measurement(orders, (0,), errors).summary().split())
+    assert "b was hardly learned: error 0.46 just learned, 0.5 before. If" in text
+    assert "train longer (epochs), with a batch_size" in text
+
+
+@pytest.mark.parametrize(("after", "said"), [(0.48, "Tasks were hardly learned"), (0.9, "Training may have diverged")])
+def test_training_without_success_is_doubted(after, said):
+    errors = np.full((1, 2, 3, 2), 0.5)
+    errors[:, :, 1:] = after
+    text = " ".join(Measurement((("a", "b"),), (0, 1), errors).summary().split())
+    assert said in text
+    assert f"error {after} just learned, 0.5 before" in text
+
+
+@pytest.mark.parametrize(("kind", "outputs"), [("yes or no", 1), ("classes", 3)])
+def test_divergence_is_an_error_in_words(tmp_path, kind, outputs):
+    with pytest.raises(FloatingPointError, match=r"training diverged.* at learning rate 1e\+06; lower it"):
+        measure(network(outputs), data(kind), method=Sgd(learning_rate=1e6, batch_size=5, epochs=5), store=tmp_path)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A method that does not notice its own divergence."""
+
+    version: ClassVar[int] = 1
+
+    def learn(self, network, data, generator):
+        network[0].weight.data.fill_(float("nan"))
+
+
+def test_errors_that_are_not_finite_are_refused(tmp_path):
+    with pytest.raises(FloatingPointError, match="errors are not finite after a with seed 3; give the method a lower"):
+        measure(network(), data(), method=Broken(), orders=[("a", "b")], seeds=(3,), store=tmp_path)
 
 
 def test_bad_measurements(tmp_path):

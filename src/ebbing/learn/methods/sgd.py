@@ -64,6 +64,7 @@ class Sgd:
 
         Raises:
             ValueError: If the loss is "squared" and the labels are classes.
+            FloatingPointError: If the weights are not finite at the end.
         """
         inputs, labels = task_data.train_inputs, task_data.train_labels
         if self.loss == "squared" and not labels.is_floating_point():
@@ -77,6 +78,11 @@ class Sgd:
                 continue
             for batch in torch.randperm(len(inputs), generator=generator).split(size):
                 self._step(network, parameters, inputs[batch], labels[batch])
+        if any(not parameter.isfinite().all() for parameter in parameters):
+            raise FloatingPointError(
+                f"training diverged: weights are no longer finite at learning rate {self.learning_rate:g}; lower it, "
+                "or check that all inputs are finite"
+            )
 
     def _step(
         self, network: nn.Module, parameters: list[nn.Parameter], inputs: torch.Tensor, labels: torch.Tensor
