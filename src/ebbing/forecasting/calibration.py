@@ -179,8 +179,8 @@ def calibrate(forecast: Forecast, measured: Any, objective: Objective = "forgett
     """Correct a forecast of all orders by training runs: of every order, or of pairs of tasks.
 
     If every order was trained with S seeds, the errors of an order are the mean of its runs and of the forecast, which
-    counts a quarter of a run: 1 / (1 + 4 S) of the whole. Seeds that all gave the same errors count as one. Otherwise half of what measured pairs differ from predicted
-    ones is added to the forecast of whole orders.
+    counts a quarter of a run: 1 / (1 + 4 S) of the whole. Seeds that all gave the same errors count as one. Otherwise
+    half of what measured pairs differ from predicted ones is added to the forecast of whole orders.
 
     Args:
         forecast: The forecast of up to eight tasks.

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from ebbing.learn._code_digest import code_digest, network_digest
+from ebbing.learn._inputs import Inputs
 from ebbing.learn._seeding import derive_seed
 from ebbing.learn._stored_names import stored_kind, stored_settings
 from ebbing.learn.methods import Sgd
@@ -64,12 +65,12 @@ class Learner(Protocol):
         """
         ...
 
-    def outputs(self, task: str | None, inputs: Tensor) -> Tensor:
+    def outputs(self, task: str | None, inputs: Inputs) -> Tensor:
         """Return the network's outputs for inputs of a task.
 
         Args:
             task: Name of a learned task, or None for a task that has not been learned.
-            inputs: Inputs, (n, ...).
+            inputs: Inputs, (n, ...): a tensor, or a dictionary of tensors.
 
         Returns:
             Outputs, (n, ...).

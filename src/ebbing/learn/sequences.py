@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,14 +22,20 @@ from torch import Tensor, nn
 
 from ebbing._validate import Array, check_seed
 from ebbing.learn._errors import error, error_matrix
+from ebbing.learn._inputs import Inputs, map_inputs
 from ebbing.learn._seeding import derive_seed
 from ebbing.learn.experiment import Experiment, Learner
 from ebbing.learn.tasks.base import Occurrence, TaskData, Tasks, check_sequence, occurrences
 from ebbing.learn.training._machine import retain_heap, single_thread
 from ebbing.learn.training._modes import preserved_modes
+from ebbing.learn.training._outputs import call_network
+from ebbing.learn.training.batches import split_inputs
 from ebbing.learn.training.schedule import Checkpoint, ProgressCallback
 
 __all__ = ["Node", "NodeResult", "error", "error_matrix", "prefix_tree", "train_node", "train_reference"]
+
+_TEXTS_AT_ONCE = 64
+"""Examples with inputs by name that are tested at once."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +157,8 @@ def train_node(
         errors = {}
         for occurrence in node.test_occurrences:
             inputs, labels = _load_test(experiment.tasks, occurrence, node.seed)
-            errors[str(occurrence)] = _error(learner, occurrence, inputs.to(device), labels.to(device))
+            inputs = map_inputs(lambda part: part.to(device), inputs)
+            errors[str(occurrence)] = _error(learner, occurrence, inputs, labels.to(device))
         return NodeResult(errors, training_error, save(learner.state()), time.monotonic() - began)
 
 
@@ -197,14 +204,14 @@ def _learn(
 ) -> None:
     number = derive_seed(seed, *map(str, path))
     generator = torch.Generator().manual_seed(number)
-    device = data.train_inputs.device
+    device = data.train_labels.device
     forked = [] if device.type == "cpu" else [device]
     with torch.random.fork_rng(forked, device_type=device.type):  # dropout uses the global generators
         torch.manual_seed(number)
         learner.learn(str(path[-1]), data, generator=generator, checkpoint=checkpoint, progress=progress)
 
 
-def _load_test(tasks: Tasks, occurrence: Occurrence, seed: int) -> tuple[Tensor, Tensor]:
+def _load_test(tasks: Tasks, occurrence: Occurrence, seed: int) -> tuple[Inputs, Tensor]:
     """Return test inputs and labels, by `tasks.load_test` if there is such a method."""
     if (load_test := getattr(tasks, "load_test", None)) is not None:
         return load_test(occurrence, seed)
@@ -212,7 +219,7 @@ def _load_test(tasks: Tasks, occurrence: Occurrence, seed: int) -> tuple[Tensor,
     return data.test_inputs, data.test_labels
 
 
-def _error(learner: Learner, occurrence: Occurrence, inputs: Tensor, labels: Tensor) -> float:
+def _error(learner: Learner, occurrence: Occurrence, inputs: Inputs, labels: Tensor) -> float:
     task = str(occurrence) if str(occurrence) in learner.tasks else None
     return error(learner.outputs(task, inputs), labels)
 
@@ -240,9 +247,13 @@ class _PlainLearner:
     ) -> None:
         self.method.learn(self.network, data, generator)
 
-    def outputs(self, task: str | None, inputs: Tensor) -> Tensor:
+    def outputs(self, task: str | None, inputs: Inputs) -> Tensor:
+        # A transformer needs much memory for many texts at once. Other inputs stay whole: errors, and so records, keep
+        # their last digit.
+        parts = split_inputs(inputs, _TEXTS_AT_ONCE) if isinstance(inputs, Mapping) else [inputs]
         with preserved_modes(self.network), torch.no_grad():
-            return self.network.eval()(inputs)
+            self.network.eval()
+            return torch.cat([call_network(self.network, part) for part in parts])
 
     def state(self) -> dict[str, Tensor]:
         values = self.network.state_dict()  # several of which may share memory

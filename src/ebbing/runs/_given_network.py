@@ -13,8 +13,11 @@ import torch
 from torch import nn
 
 from ebbing.forecasting import Examples
+from ebbing.forecasting._network import check_network, evaluation_mode, to_tensors, trained_parameters
+from ebbing.forecasting._reading import take
 from ebbing.forecasting.targets import Targets
 from ebbing.learn import CustomTasks
+from ebbing.learn.training._outputs import call_network
 
 _ALL = 2**40
 
@@ -57,24 +60,47 @@ class GivenNetwork:
 def read_tasks(
     architecture: Any, tasks: Mapping[str, Any], train_size: int | None, test_size: int | None
 ) -> CustomTasks:
+    """Return the data of tasks that a network of an architecture can learn.
+
+    Args:
+        architecture: What builds the network.
+        tasks: Data by task, as for `ebbing.forecast`.
+        train_size: Training examples of each task; None for all.
+        test_size: Test examples of each task; None for all.
+
+    Returns:
+        The tasks.
+
+    Raises:
+        ValueError: If the network is not in float32, or does not fit the data; or if labels are those of regression.
+    """
     examples = Examples.read(tasks, train_size=train_size or _ALL, test_size=test_size or _ALL)
-    if isinstance(examples.inputs, dict):
-        raise ValueError("inputs are arrays by name: `measure` takes one tensor of inputs; wrap the network")
-    inputs = torch.from_numpy(np.ascontiguousarray(examples.inputs))
-    network = architecture.build(0).eval()
-    first = next(network.parameters())
-    if first.dtype != torch.float32:
-        raise ValueError(f"the network is {first.dtype}: `measure` trains in float32; use network.float()")
-    one = inputs[:1].to(first.device, torch.float32) if inputs.is_floating_point() else inputs[:1].to(first.device)
-    with torch.no_grad():
-        outputs = network(one).shape[-1]
-    targets = Targets.of(examples.labels, outputs)
+    targets = Targets.of(examples.labels, _count_outputs(architecture.build(0), take(examples.inputs, slice(0, 1))))
     if targets.kind == "regression":
-        raise ValueError("labels are numbers: `measure` trains yes-or-no tasks and classes, not regression")
+        raise ValueError(
+            "labels are numbers: `measure` trains yes-or-no tasks and classes, not regression; train some orders with "
+            "your own code, or give labels of two kinds, such as above and below the median"
+        )
     classes = targets.kind == "classes"
     labels = torch.from_numpy(targets.values.argmax(1) if classes else targets.values.astype(np.float32))
     train, test = (
-        {name: (inputs[rows], labels[rows]) for name, rows in zip(examples.names, split, strict=True)}
+        {name: (take(examples.inputs, rows), labels[rows]) for name, rows in zip(examples.names, split, strict=True)}
         for split in (examples.train, examples.test)
     )
     return CustomTasks(train, test)
+
+
+def _count_outputs(network: nn.Module, one: Any) -> int:
+    """Return the number of the network's outputs for one example."""
+    first = next(iter(trained_parameters(network).values()))
+    if first.dtype != torch.float32:
+        raise ValueError(f"the network is {first.dtype}: `measure` trains in float32; use network.float()")
+    check_network(network, one)
+    with evaluation_mode(network), torch.no_grad():
+        shape = call_network(network, to_tensors(network, one)).shape
+    if len(shape) != 2:
+        raise ValueError(
+            f"the network returns shape {tuple(shape)} for one example: `measure` trains outputs of shape (rows, "
+            "outputs); wrap the network in a module that returns outputs[:, None]"
+        )
+    return shape[1]

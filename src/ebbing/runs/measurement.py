@@ -193,9 +193,11 @@ def measure(
     Results are stored as they arrive: an interrupted measurement continues where it stopped.
 
     Args:
-        network: A PyTorch network, from whose weights every run starts; or an architecture, an object with a method
-            `build(seed)`, which gives every seed a network of its own.
-        tasks: Data by task, as for `ebbing.forecast`: yes-or-no labels or classes.
+        network: A PyTorch network in float32, from whose weights every run starts; or an architecture, an object with
+            a method `build(seed)`, which gives every seed a network of its own. It returns outputs (n, outputs), or an
+            object with such `logits`, as transformers do.
+        tasks: Data by task, as for `ebbing.forecast`, with inputs in one tensor or in several by name. Labels are yes
+            or no, or classes; regression can be forecast, but not measured.
         orders: The orders to train, as names of tasks; None for all of up to five tasks.
         seeds: The seeds of training: of the order of batches, of dropout, and of `build(seed)`.
         method: How each task is learned; None for plain gradient descent in batches, `ebbing.learn.Sgd(epochs=30,
@@ -239,7 +241,7 @@ def measure(
 def _check_finite(orders: Sequence[Sequence[str]], seeds: Sequence[int], errors: Array) -> None:
     bad = np.argwhere(~np.isfinite(errors))
     if len(bad):
-        order, seed, step, _ = bad[0]
+        order, seed, step, _ = bad[0].tolist()
         raise FloatingPointError(
             f"training diverged: errors are not finite after {join_names(orders[order][:step]) or 'no task'} with seed "
             f"{seeds[seed]}; give the method a lower learning rate, or check that all inputs are finite"

@@ -1,6 +1,7 @@
 """All orders of a user's tasks, trained in one call, stored, and compared with a forecast."""
 
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -9,7 +10,8 @@ import torch
 from torch import nn
 
 import ebbing
-from ebbing.learn import CustomTasks, Experiment, Sgd, train_reference
+from ebbing.forecasting import Examples
+from ebbing.learn import CustomTasks, Experiment, FineTuning, Schedule, Sgd, train_reference
 from ebbing.runs import Measurement, measure
 from ebbing.runs.measurement import GivenNetwork
 
@@ -168,6 +170,69 @@ def test_errors_that_are_not_finite_are_refused(tmp_path):
         measure(network(), data(), method=Broken(), orders=[("a", "b")], seeds=(3,), store=tmp_path)
 
 
+class Reader(nn.Module):
+    """A reader of texts that returns an object with logits, as transformers do."""
+
+    def __init__(self, outputs=1):
+        super().__init__()
+        torch.manual_seed(0)
+        self.table, self.head = nn.Embedding(20, 8), nn.Linear(8, outputs)
+
+    def forward(self, input_ids, attention_mask):
+        mask = attention_mask[:, :, None].to(self.head.weight.dtype)
+        return SimpleNamespace(logits=self.head((self.table(input_ids) * mask).sum(1) / mask.sum(1)))
+
+
+def texts(kind=torch.int64):
+    random = np.random.default_rng(0)
+    found = {}
+    for k, name in enumerate(("a", "b")):
+        ids = torch.from_numpy(random.integers(1, 20, (150, 5)))
+        mask = torch.ones(150, 5).to(kind)
+        mask[::2, 3:] = 0
+        words = {"input_ids": ids * mask, "attention_mask": mask}
+        found[name] = (words, ((ids[:, 0] > 10) ^ (k == 1)).long())
+    return found
+
+
+@pytest.mark.parametrize(
+    ("method", "outputs"),
+    [
+        (Sgd(learning_rate=3.0, epochs=30, batch_size=10), 1),
+        (Sgd(learning_rate=1.0, epochs=20, batch_size=10), 2),
+        (FineTuning(Schedule(learning_rate=1.0, epochs=20)), 2),
+    ],
+    ids=["yes or no", "classes", "a learner"],
+)
+def test_texts_are_measured(tmp_path, method, outputs):
+    tasks, reader = texts(), Reader(outputs)
+    found = measure(reader, tasks, method=method, store=tmp_path)
+    assert found.learned_error < 0.8 * found.initial_error
+    assert found.forgetting.min() > 0.1  # the tasks contradict each other
+    assert -1 <= found.compare(ebbing.forecast(reader.double(), tasks))["rank_correlation"] <= 1
+
+
+def test_errors_of_texts_are_those_of_all_of_them(tmp_path):
+    tasks, reader = texts(torch.bool), Reader()
+    found = measure(reader, tasks, method=METHOD, store=tmp_path, train_size=1, test_size=149)
+    examples = Examples.read(tasks, train_size=1, test_size=149)
+    with torch.no_grad():
+        logits = reader(**{key: torch.from_numpy(value) for key, value in examples.inputs.items()}).logits
+    wrong = np.square(logits.sigmoid().numpy()[:, 0] - examples.labels)
+    expected = [wrong[rows].mean() for rows in examples.test]  # 149 texts, more than are tested at once
+    assert found.errors[0, 0, 0] == pytest.approx(expected, rel=1e-5)
+
+
+def test_other_texts_are_other_results(tmp_path):
+    measure(Reader(), texts(), method=METHOD, store=tmp_path)
+    measure(Reader(), texts(), method=METHOD, store=tmp_path, progress=(again := []).append)
+    assert again == [1.0]
+    other = texts()
+    other["a"][0]["attention_mask"][0, 0] = 0
+    measure(Reader(), other, method=METHOD, store=tmp_path, progress=(shares := []).append)
+    assert shares[0] == 0
+
+
 def test_bad_measurements(tmp_path):
     with pytest.raises(ValueError, match="network=str: give a PyTorch network"):
         measure("linear", data(), store=tmp_path)
@@ -175,6 +240,10 @@ def test_bad_measurements(tmp_path):
         measure(network().double(), data(), store=tmp_path)
     with pytest.raises(ValueError, match="not regression"):
         measure(network(), data("regression"), store=tmp_path)
+    with pytest.raises(ValueError, match=r"returns shape \(1,\) for one example: `measure` trains outputs"):
+        measure(nn.Sequential(network(), nn.Flatten(0)), data(), store=tmp_path)
+    with pytest.raises(ValueError, match="Sequential fails on one example"):
+        measure(nn.Sequential(nn.Linear(5, 1)), data(), store=tmp_path)
     with pytest.raises(ValueError, match="7 tasks have too many orders"):
         measure(network(), dict.fromkeys("abcdefg", data()["a"]), store=tmp_path)
     with pytest.raises(ValueError, match="all of one length"):

@@ -18,7 +18,9 @@ from torch import nn
 from torch.nn import functional
 
 from ebbing._validate import check_count
+from ebbing.learn._inputs import Inputs, select_inputs
 from ebbing.learn.tasks.base import TaskData
+from ebbing.learn.training._outputs import call_network
 from ebbing.learn.training.schedule import task_loss
 
 
@@ -71,23 +73,22 @@ class Sgd:
             raise ValueError("loss='squared' is for labels between 0 and 1; for classes give 'cross-entropy'")
         parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
         network.train()
-        size = len(inputs) if self.batch_size is None else min(self.batch_size, len(inputs))
+        total = len(labels)
+        size = total if self.batch_size is None else min(self.batch_size, total)
         for _ in range(self.epochs):
-            if size == len(inputs):
+            if size == total:
                 self._step(network, parameters, inputs, labels)
                 continue
-            for batch in torch.randperm(len(inputs), generator=generator).split(size):
-                self._step(network, parameters, inputs[batch], labels[batch])
+            for batch in torch.randperm(total, generator=generator).split(size):
+                self._step(network, parameters, select_inputs(inputs, batch), labels[batch])
         if any(not parameter.isfinite().all() for parameter in parameters):
             raise FloatingPointError(
                 f"training diverged: weights are no longer finite at learning rate {self.learning_rate:g}; lower it, "
                 "or check that all inputs are finite"
             )
 
-    def _step(
-        self, network: nn.Module, parameters: list[nn.Parameter], inputs: torch.Tensor, labels: torch.Tensor
-    ) -> None:
-        logits = network(inputs)
+    def _step(self, network: nn.Module, parameters: list[nn.Parameter], inputs: Inputs, labels: torch.Tensor) -> None:
+        logits = call_network(network, inputs)
         if self.loss == "cross-entropy":
             loss = task_loss(logits, labels)
         else:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor, nn
 
+from ebbing.learn._inputs import Inputs, count_inputs, first_inputs, map_inputs, real_positions
 from ebbing.learn.projection._calls import Calls, GramMatrices, call_bytes
 from ebbing.learn.projection._embedding import EmbeddingLayer
 from ebbing.learn.projection._layer_kinds import LinearKind, is_attention, is_cell, is_recurrent, is_table
@@ -14,7 +15,6 @@ from ebbing.learn.projection._layers import Layer
 from ebbing.learn.projection._padding import common_mask, ignores_padding, without_padding
 from ebbing.learn.projection._recording import Recording, recorded_inputs
 from ebbing.learn.projection._tied import TiedLayer
-from ebbing.learn.training._inputs import Inputs, count_inputs, first_inputs, map_inputs, real_positions
 from ebbing.learn.training.batches import Pair, split_inputs
 from ebbing.learn.training.schedule import Loss
 

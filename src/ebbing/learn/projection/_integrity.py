@@ -11,12 +11,12 @@ from torch import Tensor, nn
 from torch.optim.optimizer import Optimizer, register_optimizer_step_pre_hook
 
 from ebbing._warnings import warn
+from ebbing.learn._inputs import Inputs, map_inputs
 from ebbing.learn.projection._adapters import check_adapters
 from ebbing.learn.projection._layers import Layer
 from ebbing.learn.projection._recording import recorded_inputs
 from ebbing.learn.projection._unprotected import Problem, describe_problems
 from ebbing.learn.projection.subspaces import BasisUpdate
-from ebbing.learn.training._inputs import Inputs, map_inputs
 
 ParameterSignature = tuple[nn.Parameter, bool, torch.dtype, torch.device]
 """A parameter, whether it requires a gradient, its dtype and its device."""

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ebbing.learn._inputs import Inputs, map_inputs
 from ebbing.learn.projection._calls import Call
 from ebbing.learn.projection._layers import Layer
-from ebbing.learn.training._inputs import Inputs, map_inputs
 
 TOLERANCE = 1e-5
 """The largest change of outputs, relative to their largest value, that is rounding."""

@@ -9,9 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import torch
+
+from ebbing.learn._inputs import input_tensors, map_inputs
+
+TaskInputs = Any
+"""A tensor (n, ...), or a dictionary of them; not said as a union, since whoever has tensors indexes them."""
 
 
 @dataclass(frozen=True, order=True)
@@ -58,7 +63,8 @@ class TaskData:
     """Inputs and labels of a task, for training, testing and (optionally) validation.
 
     Labels of binary tasks are floating-point numbers from 0 to 1 in one column, (n, 1). Labels of classification tasks
-    are int64 class indices, (n,).
+    are int64 class indices, (n,). Inputs are a tensor, or a dictionary of tensors by the names of the network's
+    arguments, as a tokenizer returns them.
 
     Attributes:
         train_inputs: Training inputs, (n, ...).
@@ -69,11 +75,11 @@ class TaskData:
         validation_labels: Validation labels, (k, 1) or (k,), or None.
     """
 
-    train_inputs: torch.Tensor
+    train_inputs: TaskInputs
     train_labels: torch.Tensor
-    test_inputs: torch.Tensor
+    test_inputs: TaskInputs
     test_labels: torch.Tensor
-    validation_inputs: torch.Tensor | None = None
+    validation_inputs: TaskInputs | None = None
     validation_labels: torch.Tensor | None = None
 
     def to(self, device: torch.device | str) -> TaskData:
@@ -85,12 +91,16 @@ class TaskData:
         Returns:
             Data whose tensors are all on that device.
         """
-        parts = {name: None if part is None else part.to(device) for name, part in vars(self).items()}
+        parts = {
+            name: None if part is None else map_inputs(lambda tensor: tensor.to(device), part)
+            for name, part in vars(self).items()
+        }
         return TaskData(**parts)  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         parts = {name: part for name, part in vars(self).items() if part is not None}
-        return f"TaskData({', '.join(f'{name}: {tuple(part.shape)}' for name, part in parts.items())})"
+        shapes = {name: " and ".join(str(tuple(x.shape)) for x in input_tensors(part)) for name, part in parts.items()}
+        return f"TaskData({', '.join(f'{name}: {shape}' for name, shape in shapes.items())})"
 
 
 class Tasks(Protocol):

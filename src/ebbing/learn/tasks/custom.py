@@ -10,17 +10,21 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import InitVar, dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import torch
 from torch.utils.data import Dataset, IterableDataset
 
 from ebbing._validate import check_count
+from ebbing.learn._inputs import Inputs, select_inputs
 from ebbing.learn._seeding import hash_to_int
 from ebbing.learn.tasks.base import Occurrence, TaskData
 
-Data = Dataset[Any] | tuple[torch.Tensor | np.ndarray, torch.Tensor | np.ndarray]
+Numbers = torch.Tensor | np.ndarray
+"""A tensor or an array."""
+
+Data = Dataset[Any] | tuple[Numbers | Mapping[str, Numbers], Numbers]
 """A pair (inputs, labels), or a dataset with a length whose items are such pairs."""
 
 _READ_TWICE = 10
@@ -31,9 +35,11 @@ _READ_TWICE = 10
 class CustomTasks:
     """Tasks with custom training and test data, by name.
 
-    Floating-point inputs are converted to float32. Labels are as in `TaskData`: numbers from 0 to 1 in one column for
-    binary tasks, or whole numbers without a column for classes. A task that occurs again has the same data again. With
-    `train_size`, each occurrence draws that many training examples randomly without replacement, as `DigitTasks` does.
+    Inputs are one tensor, or several in a dictionary by the names of the network's arguments, as a tokenizer returns
+    them. Floating-point inputs are converted to float32. Labels are as in `TaskData`: numbers from 0 to 1 in one column
+    for binary tasks, or whole numbers without a column for classes. A task that occurs again has the same data again.
+    With `train_size`, each occurrence draws that many training examples randomly without replacement, as `DigitTasks`
+    does.
 
     Attributes:
         identifier: The kind under which results are stored.
@@ -71,8 +77,8 @@ class CustomTasks:
         object.__setattr__(self, "fingerprint", _fingerprint(data))
         if self.train_size is not None:
             object.__setattr__(self, "train_size", check_count("train_size", self.train_size))
-            smallest = min(data, key=lambda name: len(data[name].train_inputs))
-            available = len(data[smallest].train_inputs)
+            smallest = min(data, key=lambda name: len(data[name].train_labels))
+            available = len(data[smallest].train_labels)
             if self.train_size > available:
                 raise ValueError(
                     f"train_size={self.train_size}: task {smallest!r} has {available} training examples; ask for fewer"
@@ -123,8 +129,10 @@ class CustomTasks:
         if self.train_size is None:
             return data
         random = np.random.default_rng([seed, hash_to_int(occurrence.task), occurrence.index])
-        chosen = torch.from_numpy(random.choice(len(data.train_inputs), self.train_size, replace=False))
-        return TaskData(data.train_inputs[chosen], data.train_labels[chosen], data.test_inputs, data.test_labels)
+        chosen = torch.from_numpy(random.choice(len(data.train_labels), self.train_size, replace=False))
+        return TaskData(
+            select_inputs(data.train_inputs, chosen), data.train_labels[chosen], data.test_inputs, data.test_labels
+        )
 
 
 def _check_names(train: Mapping[str, Data], test: Mapping[str, Data]) -> None:
@@ -141,27 +149,30 @@ def _check_names(train: Mapping[str, Data], test: Mapping[str, Data]) -> None:
 
 def _check_splits(name: str, data: TaskData) -> None:
     """Raise an error if training and test data differ in shape or type."""
-    inputs = [(tuple(part.shape[1:]), part.dtype) for part in (data.train_inputs, data.test_inputs)]
+    inputs = [_describe(part) for part in (data.train_inputs, data.test_inputs)]
     labels = [part.dtype for part in (data.train_labels, data.test_labels)]
     if inputs[0] != inputs[1] or labels[0] != labels[1]:
         raise ValueError(
-            f"task {name!r}: an input is {_describe(inputs[0])} with {labels[0]} labels in train, "
-            f"{_describe(inputs[1])} with {labels[1]} labels in test; make them equal"
+            f"task {name!r}: an input is {inputs[0]} with {labels[0]} labels in train, "
+            f"{inputs[1]} with {labels[1]} labels in test; make them equal"
         )
 
 
-def _describe(kind: tuple[tuple[int, ...], torch.dtype]) -> str:
-    shape, dtype = kind
-    return f"{dtype} of shape {shape}"
+def _describe(inputs: Inputs) -> str:
+    if isinstance(inputs, Mapping):
+        return ", ".join(f"{name}: {_describe(part)}" for name, part in sorted(inputs.items()))
+    return f"{inputs.dtype} of shape {tuple(inputs.shape[1:])}"
 
 
-def _read(name: str, split: str, data: Any) -> tuple[torch.Tensor, torch.Tensor]:
+def _read(name: str, split: str, data: Any, *, masks: bool = False) -> tuple[Inputs, torch.Tensor]:
     """Copy inputs and labels, so that later changes by the caller do not change results."""
     where = f"task {name!r}, {split}"
     if isinstance(data, IterableDataset):
         raise ValueError(f"{where}: an IterableDataset has no length; give a dataset with a length, or tensors")
     if isinstance(data, Dataset):
         inputs, labels = _stack_items(where, data)
+    elif isinstance(data, tuple | list) and len(data) == 2 and isinstance(data[0], Mapping):
+        return _read_by_name(name, split, *data)
     elif isinstance(data, tuple | list) and len(data) == 2:
         inputs, labels = (
             _tensor(f"{where}: {what}", part) for what, part in zip(("inputs", "labels"), data, strict=True)
@@ -175,7 +186,17 @@ def _read(name: str, split: str, data: Any) -> tuple[torch.Tensor, torch.Tensor]
         raise ValueError(f"{where}: {shapes}; give as many labels as inputs, one row each")
     if not inputs.numel():
         raise ValueError(f"{where}: no data (inputs of shape {tuple(inputs.shape)}); give at least one input")
-    return _inputs(where, inputs), _labels(where, labels)
+    return inputs if masks and inputs.dtype == torch.bool else _inputs(where, inputs), _labels(where, labels)
+
+
+def _read_by_name(name: str, split: str, inputs: Mapping[str, Any], labels: Any) -> tuple[Inputs, torch.Tensor]:
+    if not inputs or not all(isinstance(key, str) for key in inputs):
+        raise ValueError(
+            f"task {name!r}, {split}: inputs by the names {list(inputs)}; give at least one input, by the name of an "
+            "argument of the network"
+        )
+    read = {key: _read(name, f"{split}, {key}", (value, labels), masks=True) for key, value in inputs.items()}
+    return {key: cast(torch.Tensor, pair[0]) for key, pair in read.items()}, next(iter(read.values()))[1]
 
 
 def _stack_items(where: str, dataset: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -259,7 +280,9 @@ def _fingerprint(data: dict[str, TaskData]) -> str:
     digest = hashlib.sha256()
     for name, task_data in sorted(data.items()):
         for part in ("train_inputs", "train_labels", "test_inputs", "test_labels"):
-            tensor: torch.Tensor = getattr(task_data, part)
-            digest.update(json.dumps([name, part, str(tensor.dtype), list(tensor.shape)]).encode())
-            digest.update(tensor.numpy().data)
+            value: Inputs = getattr(task_data, part)
+            for key, tensor in sorted(value.items()) if isinstance(value, Mapping) else [("", value)]:
+                place = [name, part, key] if key else [name, part]
+                digest.update(json.dumps([*place, str(tensor.dtype), list(tensor.shape)]).encode())
+                digest.update(tensor.numpy().data)
     return digest.hexdigest()

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
 
+from ebbing.learn._inputs import Inputs, input_tensors, map_inputs
 from ebbing.learn.tasks.base import TaskData
-from ebbing.learn.training._inputs import Inputs, input_tensors, map_inputs
 from ebbing.learn.training.batches import (
     LABELS,
     Data,

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ebbing.learn.training._inputs import Inputs, map_inputs
+from ebbing.learn._inputs import Inputs, map_inputs
 from ebbing.learn.training.batches import Pair
 
 

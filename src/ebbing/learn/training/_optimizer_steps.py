@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.optim import SGD, Optimizer
 from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
-from ebbing.learn.training._inputs import Inputs
+from ebbing.learn._inputs import Inputs
 from ebbing.learn.training._state_file import decode_json, encode_json
 from ebbing.learn.training.batches import Pair
 from ebbing.learn.training.optimization import Optimization

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from ebbing.learn._inputs import Inputs
 
 IGNORED = -100
 """The label of positions that do not count, as PyTorch and transformers have it."""
@@ -45,6 +47,19 @@ def output_tensor(outputs: Any) -> Tensor:
     if isinstance(outputs, tuple | list) and outputs and isinstance(outputs[0], Tensor):
         return outputs[0]
     raise ValueError(f"the network returns a {type(outputs).__name__}: {way_out}")
+
+
+def call_network(network: nn.Module, inputs: Inputs) -> Tensor:
+    """Return the outputs of a network as one tensor.
+
+    Args:
+        network: The network.
+        inputs: A tensor, or tensors by the names of the network's arguments.
+
+    Returns:
+        The outputs, of which `output_tensor` says which they are.
+    """
+    return output_tensor(network(**inputs) if isinstance(inputs, Mapping) else network(inputs))
 
 
 def class_dimension(outputs: Tensor, labels: Tensor) -> int:

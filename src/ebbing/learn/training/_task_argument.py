@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ebbing.learn.training._inputs import Inputs
+from ebbing.learn._inputs import Inputs
 from ebbing.learn.training._outputs import output_tensor
 
 _TYPE_ERROR = re.compile(r"dtype|scalar type|Input type")

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset, RandomSampler
 
-from ebbing.learn.tasks.base import TaskData
-from ebbing.learn.training._inputs import (
+from ebbing.learn._inputs import (
     Inputs,
     concatenate_inputs,
     count_inputs,
@@ -18,6 +17,7 @@ from ebbing.learn.training._inputs import (
     map_inputs,
     select_inputs,
 )
+from ebbing.learn.tasks.base import TaskData
 
 Pair = tuple[Inputs, Tensor]
 """Inputs (n, ...), a tensor or a dictionary of tensors, and labels (n, 1) or (n,)."""

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from ebbing._validate import check_count
-from ebbing.learn.training._inputs import Inputs
+from ebbing.learn._inputs import Inputs
 from ebbing.learn.training._optimizer_steps import Objective, Steps
 from ebbing.learn.training._outputs import class_dimension, output_tensor
 from ebbing.learn.training._training_state import TrainingState

@@ -106,6 +106,36 @@ def test_inputs_may_be_token_indices():
     assert task_data.train_inputs.dtype == torch.int64
 
 
+def test_inputs_may_have_names():
+    words = {"input_ids": np.arange(6).reshape(3, 2), "mask": torch.tensor([[True, False]] * 3)}
+    data = {"a": (words, np.array([0, 1, 2]))}
+    tasks = own(data, data, train_size=2)
+    found = tasks.load(Occurrence("a", 0), 0)
+    assert found.train_inputs["input_ids"].shape == (2, 2)
+    assert (found.train_inputs["input_ids"][:, 0] // 2).tolist() == found.train_labels.tolist()  # drawn together
+    assert found.test_inputs["mask"].dtype == torch.bool
+    assert repr(found).startswith("TaskData(train_inputs: (2, 2) and (2, 2), train_labels: (2,)")
+    assert found.to("cpu").train_inputs.keys() == words.keys()
+
+
+def test_names_of_inputs_enter_the_fingerprint():
+    values, labels = np.arange(6).reshape(3, 2), np.array([0, 1, 2])
+    tasks = [own(*2 * [{"a": (inputs, labels)}]) for inputs in (values, {"x": values}, {"y": values})]
+    assert len({one.fingerprint for one in tasks}) == 3
+    pairs = [{"x": values, "y": values + 1}, {"y": values + 1, "x": values}]
+    assert len({own(*2 * [{"a": (inputs, labels)}]).fingerprint for inputs in pairs}) == 1
+
+
+def test_bad_inputs_by_name_raise():
+    labels = np.array([0, 1, 2])
+    with pytest.raises(ValueError, match=r"task 'a', train: inputs by the names \[\]; give at least one input"):
+        own({"a": ({}, labels)}, {"a": ({}, labels)})
+    with pytest.raises(ValueError, match=r"task 'a', train, y: inputs of shape \(2, 1\), labels \(3,\)"):
+        own(*2 * [{"a": ({"x": np.zeros((3, 1)), "y": np.zeros((2, 1))}, labels)}])
+    with pytest.raises(ValueError, match=r"an input is x: torch\.float32 of shape \(1,\) .*y: torch\.float32"):
+        own(*({"a": ({key: np.zeros((3, 1))}, labels)} for key in "xy"))
+
+
 def test_later_changes_of_the_arrays_have_no_effect():
     inputs, labels = torch.zeros(3, 2), np.zeros((3, 1))
     tasks = own({"a": (inputs, labels)}, {"a": (inputs, labels)})

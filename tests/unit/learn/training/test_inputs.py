@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 from toys import CLASSES, METHODS, SCHEDULE, assert_same, data, perceptron, trained_learner
 
 from ebbing.learn import Copies, FineTuning
-from ebbing.learn.training._inputs import concatenate_inputs
+from ebbing.learn._inputs import concatenate_inputs
 from ebbing.learn.training._outputs import class_dimension, count_correct, output_tensor
 from ebbing.learn.training.schedule import task_loss
 
