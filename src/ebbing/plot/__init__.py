@@ -12,6 +12,7 @@ module                                      what it draws
 `order`                                     distances between tasks, and task orders
 `replay`                                    forgetting against how much is replayed, and plans of replay
 `forecasts`                                 similarity of tasks, predicted orders and replay curves
+`measurements`                              measured forgetting of orders
 `fig1`, `fig2`                              Figures 1 and 2 of the paper (`ebbing.paper.fig1`, `ebbing.paper.fig2`)
 `forecast_study`                            predicted against measured forgetting (`ebbing reproduce forecast`)
 `frontier`                                  accuracy against memory (`ebbing.paper.frontier`)
@@ -35,6 +36,7 @@ _HOMES = {
     "plot_forecast_study": "ebbing.plot.forecast_study",
     "plot_forgotten": "ebbing.plot.metrics",
     "plot_frontier": "ebbing.plot.frontier",
+    "plot_measured_orders": "ebbing.plot.measurements",
     "plot_method_comparison": "ebbing.plot.method_comparison",
     "plot_order_comparison": "ebbing.plot.order",
     "plot_order_front": "ebbing.plot.order",

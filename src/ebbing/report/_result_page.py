@@ -87,7 +87,10 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
         {"plot": "The change of each benchmark with its 95% interval. Right of the line is better."},
     ),
     "MeasuredMatrix": ("What was forgotten", {"plot": CURVES, "metrics.plot": FORGOTTEN}),
-    "Measurement": ("What was measured in each order", {"plot": "Measured forgetting, order by order."}),
+    "Measurement": (
+        "What was measured in each order",
+        {"plot": "A row is an order, a dot what it forgot with one seed. Orders whose dots overlap differ by chance."},
+    ),
     "StreamRun": (
         "What training forgot",
         {

@@ -27,6 +27,7 @@ from ebbing.runs.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 ALL_ORDERS_UP_TO = 5
 """Tasks up to which all orders are trained if none are given."""
@@ -125,6 +126,19 @@ class Measurement(Tabular):
                 "generalization": self.generalization.ravel(),
             }
         )
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the forgetting of each order, a dot for each seed, the best order on top.
+
+        Args:
+            ax: The axes to draw on; a new figure if None.
+
+        Returns:
+            The axes.
+        """
+        from ebbing.plot.measurements import plot_measured_orders
+
+        return plot_measured_orders(self, ax=ax)
 
     def _tables(self) -> Sequence[Table]:
         F, G = self.forgetting.mean(axis=1), self.generalization.mean(axis=1)

@@ -1,0 +1,61 @@
+"""The figure of measured orders: every run has a dot, the best order is on top."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from ebbing.runs import Measurement
+
+plt = pytest.importorskip("matplotlib.pyplot")
+
+
+@pytest.fixture(autouse=True)
+def closed():
+    yield
+    plt.close("all")
+
+
+def measurement(names=("news", "mail", "chat"), seeds=3):
+    orders, T = tuple(permutations(names)), len(names)
+    return Measurement(orders, tuple(range(seeds)), np.random.default_rng(0).random((len(orders), seeds, T + 1, T)))
+
+
+def test_every_run_has_a_dot_and_the_best_order_is_on_top():
+    found = measurement()
+    ax = found.plot()
+    dots, means, _ = ax.lines
+    ranked = np.argsort(found.forgetting.mean(axis=1))
+    assert np.array_equal(dots.get_xdata(), found.forgetting[ranked].ravel())
+    assert np.array_equal(dots.get_ydata(), np.repeat(np.arange(6), 3))
+    assert np.allclose(means.get_xdata(), np.sort(found.forgetting.mean(axis=1)))
+    assert [label.get_text() for label in ax.get_yticklabels()] == [" > ".join(found.orders[k]) for k in ranked]
+    low, high = ax.get_ylim()
+    assert low > high  # place 0 is above the others
+
+
+def test_one_seed_has_no_mean():
+    ax = measurement(seeds=1).plot()
+    legend = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert legend[0] == "order"
+    assert len(legend) == 2
+    assert len(ax.lines) == 2
+
+
+def test_many_orders_are_not_named():
+    ax = measurement("abcde").plot()
+    assert not ax.get_yticklabels()
+    assert ax.get_ylabel().startswith("120 orders")
+
+
+def test_given_axes_and_names_with_dollars_are_drawn():
+    figure, ax = plt.subplots()
+    assert measurement(("a$b$", "a long name of a task", "c")).plot(ax) is ax
+    figure.canvas.draw()
+    assert r"a\$b\$" in ax.get_yticklabels()[0].get_text()
+
+
+def test_page_has_the_picture():
+    page = measurement().to_html()
+    assert "<svg" in page
+    assert "a dot what it forgot with one seed" in page
