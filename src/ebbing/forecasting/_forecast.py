@@ -179,6 +179,7 @@ class Forecast(Tabular):
                 found.complete,
                 float(self.model.errors([]).mean()),
                 confidence,
+                self.model.targets.kind,
             )
         return self._plans[key]
 

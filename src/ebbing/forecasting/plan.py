@@ -13,6 +13,7 @@ from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.forecasting._confidence import Confidence
 from ebbing.forecasting._search import Objective
+from ebbing.forecasting.targets import Kind
 from ebbing.order._tables import describe_objective
 from ebbing.order._tables import join_names as join
 
@@ -49,6 +50,7 @@ class ForecastPlan(Tabular):
         complete: Whether these are all orders, so that no order has a lower value.
         initial_error: The mean error of the initial model, the scale of what is negligible.
         confidence: What the same orders are worth on random halves of the examples.
+        kind: What labels are: "yes or no", "classes" or "regression".
     """
 
     task_names: tuple[str, ...]
@@ -63,6 +65,7 @@ class ForecastPlan(Tabular):
     complete: bool
     initial_error: float
     confidence: Confidence
+    kind: Kind
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -187,10 +190,11 @@ class ForecastPlan(Tabular):
             if self.complete
             else f"There are too many orders to compute all: beam and exchange search; {len(self.orders)} random ones."
         )
+        who = "train some orders to learn it" if self.kind == "regression" else "ebbing.measure does"
         sure = (
             f"How sure: an order chosen on one half of the examples gains {self._gain} over a random order on the "
             f"other half; the two halves rank orders with a correlation of {self.confidence.agreement:.2f}. Training "
-            "runs differ by chance, too, which a forecast does not know: ebbing.measure does."
+            f"runs differ by chance, too, which a forecast does not know: {who}."
         )
         return [found, sure]
 

@@ -62,6 +62,13 @@ def test_order_that_matters():
     assert "ebbing.measure does" in text
 
 
+def test_regression_is_not_sent_to_measure():
+    tasks = {name: (x, 1.0 * y + 0.5) for name, (x, y) in one_opposite().items()}
+    text = " ".join(forecast("linear", tasks).best_order().summary().split())
+    assert "ebbing.measure" not in text  # which trains no regression
+    assert "which a forecast does not know: train some orders" in text
+
+
 def test_order_that_does_not_matter():
     random = np.random.default_rng(3)
     w = random.standard_normal(8)
