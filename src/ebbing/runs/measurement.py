@@ -255,7 +255,7 @@ def measure(
 def _check_finite(orders: Sequence[Sequence[str]], seeds: Sequence[int], errors: Array) -> None:
     bad = np.argwhere(~np.isfinite(errors))
     if len(bad):
-        order, seed, step, _ = bad[0].tolist()
+        order, seed, step = (int(place) for place in bad[0, :3])
         raise FloatingPointError(
             f"training diverged: errors are not finite after {join_names(orders[order][:step]) or 'no task'} with seed "
             f"{seeds[seed]}; give the method a lower learning rate, or check that all inputs are finite"
