@@ -62,12 +62,12 @@ class CalibratedForecast(Tabular):
 
     @property
     def noise(self) -> float:
-        """The deviation of an order's value between training runs; NaN for one seed."""
+        """The standard deviation of an order's value between training runs; NaN for one seed."""
         return float(np.sqrt(self.values.var(axis=0, ddof=1).mean())) if len(self.values) > 1 else float("nan")
 
     @property
     def gain(self) -> float:
-        """The gain over a random order on a seed, of the order that the other seeds advise; the mean over seeds."""
+        """What the order that all other seeds advise gains over a random one on a seed; the mean over seeds."""
         if len(self.values) < 2:
             return float("nan")
         chosen = [np.delete(self.values, k, axis=0).mean(axis=0).argmin() for k in range(len(self.values))]
@@ -156,7 +156,7 @@ class CalibratedForecast(Tabular):
 def calibrate(forecast: Forecast, measured: Any, objective: Objective = "forgetting") -> CalibratedForecast:
     """Correct a forecast of all orders by measured pairs of tasks.
 
-    Half of what measured pairs differ from predicted ones is added to the forecast of whole orders.
+    Half of the difference between measured and predicted pairs is added to the forecast of whole orders.
 
     Args:
         forecast: The forecast of up to eight tasks.
