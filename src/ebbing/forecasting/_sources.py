@@ -75,7 +75,8 @@ def forecast(
             early. None: until the task is fitted.
         loss: What training minimizes: "cross-entropy" for labels of yes or no, or "squared". None: the cross-entropy
             for yes or no, otherwise the squared error.
-        alignment: How much the kernel aligns with what was learned, under the squared error.
+        alignment: How strongly each step moves the kernel toward what it has learned; 0 for a fixed kernel. It
+            needs the squared error.
         seed: The seed of the choice of examples.
         memory: Bytes that stored gradients may take.
         progress: A function that is called with the share of the work that is done.

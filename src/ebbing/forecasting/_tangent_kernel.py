@@ -135,7 +135,7 @@ def kernel_cost(network: nn.Module, inputs: Any, *, memory: float = MEMORY) -> K
         memory: Bytes that stored gradients may take.
 
     Returns:
-        The cost, whose text is a line for the user.
+        The cost. `print` shows passes and bytes in one line; `bytes_per_pass` has the bytes of stored gradients.
 
     Example:
         >>> print(kernel_cost(nn.Linear(20, 2), torch.zeros(1000, 20)))

@@ -71,7 +71,7 @@ class CalibratedForecast(Tabular):
 
     @property
     def noise(self) -> float:
-        """The deviation of an order's value between training runs; NaN for one seed."""
+        """The standard deviation of an order's value between training runs; NaN for one seed."""
         return float(np.sqrt(self.measured.var(axis=0, ddof=1).mean())) if len(self.measured) > 1 else float("nan")
 
     @property
@@ -166,8 +166,8 @@ def calibrate(forecast: Forecast, measured: Any, objective: Objective = "forgett
     """Correct a forecast of all orders by training runs: of every order, or of pairs of tasks.
 
     If every order was trained with S seeds, the errors of an order are the mean of its runs and of the forecast, which
-    counts a quarter of a run: 1 / (1 + 4 S) of the whole. Otherwise half of what measured pairs differ from predicted
-    ones is added to the forecast of whole orders.
+    counts a quarter of a run: 1 / (1 + 4 S) of the whole. Otherwise half of the difference between measured and
+    predicted pairs is added to the forecast of whole orders.
 
     Args:
         forecast: The forecast of up to eight tasks.
