@@ -7,10 +7,14 @@ links where they name something public and literals elsewhere, and indented form
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+import textwrap
 from collections.abc import Mapping
 from importlib import import_module
+from itertools import takewhile
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
@@ -51,6 +55,7 @@ _DATA = re.compile(r"dataclasses\.InitVar\[[\w.]*Mapping\[str, [\w.]*Union\[[\w.
 _PRIVATE = re.compile(r", _\w+: [^=]*= [^,()]*(?=[,)])")  # a field that only the class itself sets, with its default
 _LIST_ITEM = re.compile(r"\s*([-*]|\d+\.) ")
 _CONSTANT = re.compile(r"(?<== )[A-Z][A-Z_]+(?=[,)])")  # a default that is a constant of its module
+_DEFAULTS = {"<factory>": "...", "_MINIMUM_NORM": "MinimumNorm()", "= LOCAL": "= Resources()"}
 _PAGE = re.compile(r"\bdocs(/[\w/]+)\.md\b")
 
 
@@ -89,7 +94,7 @@ def to_rest(lines: list[str], names: Mapping[str, str]) -> list[str]:
     result: list[str] = []
     table: list[str] = []
     in_section = in_list = in_doctest = in_literal = False
-    for line in lines:
+    for number, line in enumerate(lines):
         indent, blank = len(line) - len(line.lstrip()), not line.strip()
         if in_doctest or line.lstrip().startswith(">>>"):
             in_doctest = not blank
@@ -111,7 +116,8 @@ def to_rest(lines: list[str], names: Mapping[str, str]) -> list[str]:
             in_list = bool(_LIST_ITEM.match(line))
             if not in_list:
                 in_literal = True
-                result += ["::", "", line]
+                block = takewhile(lambda text: text[:1].isspace() or not text, lines[number:])
+                result += ["::" if _is_python("\n".join(block)) else ".. code-block:: text", "", line]
                 continue
         if result and re.match(r"(Returns|Yields):\s*$", result[-1]) and ":" in line:
             # napoleon takes what stands before the first colon as a type
@@ -121,8 +127,20 @@ def to_rest(lines: list[str], names: Mapping[str, str]) -> list[str]:
     return result
 
 
+def _is_python(block: str) -> bool:
+    """Return whether an indented block is code. A formula such as w' = w + X'y would get the colors of strings."""
+    try:
+        ast.parse(textwrap.dedent(block))
+    except SyntaxError:
+        return False
+    return True
+
+
 def _list_table(lines: list[str], names: Mapping[str, str]) -> list[str]:
-    """Return a simple table as a list table, whose cells wrap. A row whose first cell is empty continues the last."""
+    """Return a simple table as a list table, whose cells wrap. A row whose first cell is empty continues the last.
+
+    In a row that begins with a package, names are those of the package: several packages have a `ForgettingCallback`.
+    """
     starts = [match.start() for match in re.finditer("=+", lines[0])]
     rows: list[list[str]] = []
     for line in lines:
@@ -135,7 +153,8 @@ def _list_table(lines: list[str], names: Mapping[str, str]) -> list[str]:
             rows[-1] = [f"{old} {new}".strip() for old, new in zip(rows[-1], cells, strict=True)]
     result = [".. list-table::", "   :header-rows: 1", ""]
     for row in rows:
-        result += [f"   {'* -' if k == 0 else '  -'} {_escape(cell, names)}" for k, cell in enumerate(row)]
+        own = {full.rpartition(".")[2]: full for full in names if full.rpartition(".")[0] == row[0].strip("`")}
+        result += [f"   {'* -' if k == 0 else '  -'} {_escape(cell, {**names, **own})}" for k, cell in enumerate(row)]
     return [*result, ""]
 
 
@@ -224,7 +243,9 @@ def simplify_signature(app: Any, what: str, name: str, *arguments: Any) -> tuple
         signature = _init_signature(obj)  # autodoc takes that of the base class, which is mocked
     if what == "class" and signature == "(*args, **kwargs)":  # a protocol, which nobody calls
         return "", None
-    signature = _PRIVATE.sub("", signature.replace("<factory>", "...").replace("_MINIMUM_NORM", "MinimumNorm()"))
+    for default, shown in _DEFAULTS.items():
+        signature = signature.replace(default, shown)
+    signature = _PRIVATE.sub("", signature)
     values = getattr(inspect.unwrap(obj) if what in ("function", "method") else obj, "__globals__", {})
     signature = _CONSTANT.sub(lambda match: _short_value(values, match[0]), signature)
     return _shorten(signature), _shorten(returns) if returns else returns
@@ -240,9 +261,11 @@ def _init_signature(cls: type) -> str:
 
 def _short_value(values: Mapping[str, Any], name: str) -> str:
     value = values.get(name)
-    if isinstance(value, type | None) or len(repr(value)) > 40:
+    if isinstance(value, type | None) or len(repr(value)) > 60:
         return name
-    return repr(value) if isinstance(value, str | int | float | tuple) else name
+    if isinstance(value, Path):
+        return repr(str(value))
+    return repr(value).replace("2000000000.0", "2e9") if isinstance(value, str | int | float | tuple) else name
 
 
 def shorten_annotations(app: Any, doctree: nodes.document, page: str) -> None:

@@ -8,12 +8,15 @@ from typing import Any
 from docutils import nodes
 
 _DOTTED = re.compile(r"ebbing(\.\w+)+")
+_NUMBER = r"[+-]?\d[\d.,]*(?:e-?\d+)?"
+_TOGETHER = re.compile(rf"{_NUMBER}\s±\s{_NUMBER}|\bp\s[=<]\s{_NUMBER}|[+-]?\d[\d.]*e-\d+")
 
 
 def add_breaks(app: Any, doctree: nodes.document, page: str) -> None:
     """Say where lines may break on a narrow screen, as a handler of doctree-resolved.
 
-    The names of packages in titles and links may break after a dot. Punctuation stays on the line of its formula.
+    The names of packages in titles and links may break after a dot. Punctuation stays on the line of its formula, an
+    error on that of its number (0.75 ± 0.03), and an exponent on that of its digits (2e-05).
 
     Args:
         app: the Sphinx application.
@@ -25,8 +28,22 @@ def add_breaks(app: Any, doctree: nodes.document, page: str) -> None:
     for text in list(doctree.findall(nodes.Text)):
         if isinstance(text.parent, nodes.title | nodes.reference) and _DOTTED.fullmatch(text):
             text.parent.replace(text, nodes.Text(text.replace(".", ".\u200b")))
+    for text in [text for text in doctree.findall(nodes.Text) if _TOGETHER.search(text)]:
+        if isinstance(text.parent, nodes.paragraph | nodes.inline | nodes.emphasis | nodes.strong):
+            _keep_numbers(text)
     for formula in list(doctree.findall(nodes.math)):
         _keep_punctuation(formula)
+
+
+def _keep_numbers(text: nodes.Text) -> None:
+    """Put each number of a text, with its error or its exponent, into a box that does not break."""
+    parts: list[nodes.Node] = []
+    end = 0
+    for found in _TOGETHER.finditer(text):
+        number = found[0].rstrip(".,")  # those belong to the sentence
+        parts += [nodes.Text(text[end : found.start()]), nodes.inline("", number, classes=["together"])]
+        end = found.start() + len(number)
+    text.parent.replace(text, [*parts, nodes.Text(text[end:])])
 
 
 def _keep_punctuation(formula: nodes.math) -> None:

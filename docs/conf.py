@@ -79,6 +79,7 @@ autodoc_typehints_format = "short"
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 88
+toc_object_entries_show_parents = "hide"  # methods stand below their class: its name would only break the lines
 napoleon_google_docstring = True
 napoleon_numpy_docstring = False
 napoleon_use_ivar = True
@@ -120,8 +121,9 @@ nitpick_ignore_regex = [
 
 
 def _strip_doctest_ends(app: Any, page: str, source: list[str]) -> None:
-    """Remove the empty line before the end of a code block, which doctest needs and readers do not."""
+    """Remove what doctest needs and readers do not: the empty line before the end of a code block, calls of a shell."""
     source[0] = source[0].replace("\n\n```\n", "\n```\n")
+    source[0] = re.sub(r'```python\n>>> shell\("[^"]*"\)\n', "```text\n", source[0])  # the command stands above it
 
 
 def _drop_back_links(app: Any, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:

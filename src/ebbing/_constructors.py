@@ -144,8 +144,8 @@ class Constructors:
     ) -> Self:
         """Return the problem of tasks whose ground truths have the given distances.
 
-        Distances that no points have are moved to the nearest ones that some points have, with a warning that says how
-        far, if rounding of the numbers given explains the difference, or if it is within the tolerance.
+        If no points have the given distances, they are moved to the nearest ones that some points have. A warning says
+        how far. The move must be within the tolerance, or within the rounding of the numbers given.
 
         Args:
             distances: |w*_i - w*_j|, not squared (T, T).
@@ -177,7 +177,8 @@ class Constructors:
     ) -> Self:
         """Return the problem of tasks whose ground truths, seen from the initial model, have the given cosines.
 
-        Cosines that no vectors have are moved to the nearest ones that some vectors have, as in `from_distances`.
+        If no vectors have the given cosines, they are moved to the nearest ones that some vectors have, as in
+        `from_distances`.
 
         Args:
             cosines: <w*_i - w_0, w*_j - w_0> / (|w*_i - w_0| |w*_j - w_0|), the cosine similarity of two tasks (T, T).
@@ -210,7 +211,8 @@ class Constructors:
     ) -> Self:
         """Return the problem of tasks with the given inner products about zero, learned from an initial model.
 
-        Inner products that no vectors have are moved to the nearest ones that some have, as in `from_distances`.
+        If no vectors have the given inner products, they are moved to the nearest ones that some vectors have, as in
+        `from_distances`.
 
         Args:
             gram: Inner products <w*_i, w*_j> (T, T).

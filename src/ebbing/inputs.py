@@ -41,6 +41,8 @@ PROVED_UP_TO = 8
 class InputProblem:
     """T tasks with their own inputs, in the order in which they are learned.
 
+    Each task is one input of length one and its target. `Problem` has tasks whose inputs have the same distribution.
+
     Args:
         inputs: Inner products of the inputs (T, T), ones on the diagonal.
         outputs: Inner products of the targets (T, T).

@@ -64,7 +64,7 @@ class MinimumNorm:
     """
 
     def filter(self, s: Array) -> Array:
-        """Return 1.
+        """Return f(s) = 1, the share of the error that a step removes.
 
         Args:
             s: Eigenvalues of X'X.
@@ -75,7 +75,7 @@ class MinimumNorm:
         return np.ones_like(s)
 
     def filter_derivative(self, s: Array) -> Array:
-        """Return 0.
+        """Return f'(s) = 0, the derivative of the filter.
 
         Args:
             s: Eigenvalues of X'X.
@@ -110,7 +110,7 @@ class Ridge:
         object.__setattr__(self, "penalty", check_number("penalty", self.penalty))
 
     def filter(self, s: Array) -> Array:
-        """Return s / (s + penalty).
+        """Return f(s) = s / (s + penalty), the share of the error that a step removes.
 
         Args:
             s: Eigenvalues of X'X.
@@ -121,7 +121,7 @@ class Ridge:
         return s / (s + self.penalty)
 
     def filter_derivative(self, s: Array) -> Array:
-        """Return penalty / (s + penalty)^2.
+        """Return f'(s) = penalty / (s + penalty)^2, the derivative of the filter.
 
         Args:
             s: Eigenvalues of X'X.
@@ -160,7 +160,7 @@ class GradientSteps:
         object.__setattr__(self, "steps", check_count("steps", self.steps))
 
     def filter(self, s: Array) -> Array:
-        """Return 1 - (1 - rate s)^steps.
+        """Return f(s) = 1 - (1 - rate s)^steps, the share of the error that a step removes.
 
         Args:
             s: Eigenvalues of X'X.
@@ -173,7 +173,7 @@ class GradientSteps:
         return np.where(x < 0.5, -np.expm1(self.steps * np.log1p(-small)), 1 - (1 - x) ** self.steps)
 
     def filter_derivative(self, s: Array) -> Array:
-        """Return rate steps (1 - rate s)^(steps - 1).
+        """Return f'(s) = rate steps (1 - rate s)^(steps - 1), the derivative of the filter.
 
         Args:
             s: Eigenvalues of X'X.
@@ -208,7 +208,7 @@ class GradientFlow:
         object.__setattr__(self, "time", _positive("time", self.time))
 
     def filter(self, s: Array) -> Array:
-        """Return 1 - exp(-time s).
+        """Return f(s) = 1 - exp(-time s), the share of the error that a step removes.
 
         Args:
             s: Eigenvalues of X'X.
@@ -219,7 +219,7 @@ class GradientFlow:
         return -np.expm1(-self.time * np.asarray(s))
 
     def filter_derivative(self, s: Array) -> Array:
-        """Return time exp(-time s).
+        """Return f'(s) = time exp(-time s), the derivative of the filter.
 
         Args:
             s: Eigenvalues of X'X.
@@ -257,7 +257,7 @@ class Averaged:
         object.__setattr__(self, "weight", weight)
 
     def filter(self, s: Array) -> Array:
-        """Return the weight.
+        """Return f(s) = weight, the share of the error that a step removes.
 
         Args:
             s: Eigenvalues of X'X.
@@ -268,7 +268,7 @@ class Averaged:
         return np.full_like(s, self.weight)
 
     def filter_derivative(self, s: Array) -> Array:
-        """Return 0.
+        """Return f'(s) = 0, the derivative of the filter.
 
         Args:
             s: Eigenvalues of X'X.

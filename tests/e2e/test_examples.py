@@ -9,7 +9,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
 def test_protecting_a_model():
-    command = [sys.executable, str(EXAMPLES / "protect_a_model.py"), "--images", "500"]
+    command = [sys.executable, str(EXAMPLES / "protect_a_model.py"), "--images", "300"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert not done.stderr
     lines = done.stdout.splitlines()[1:]

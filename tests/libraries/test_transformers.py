@@ -148,7 +148,7 @@ def test_examples_in_docstrings():
 @pytest.mark.filterwarnings("ignore:'pin_memory'")  # there is no accelerator here
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`")  # PEFT asks transformers for it
 def test_example_of_a_language_model(monkeypatch, capsys):
-    printed, found = run_example(monkeypatch, capsys, "forgetting_language_model.py")
+    printed, found = run_example(monkeypatch, capsys, "forgetting_language_model.py", "--epochs", "3")
     assert "loss on each task" in printed
     assert float(re.findall(r"^forgetting +(.*?) ", printed, re.MULTILINE)[0]) > 1
     assert found["Tokens"][0] > 0.5

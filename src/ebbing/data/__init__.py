@@ -34,7 +34,7 @@ __all__ = [
 ]
 
 DATASETS = {dataset.name: dataset for dataset in (MNIST, FASHION_MNIST, CIFAR100)}
-"""All datasets by name."""
+"""The files and sources of all datasets, as `DatasetFiles` by name: "mnist", "fashion-mnist", "cifar100"."""
 
 
 def status(name: str | None = None) -> tuple[CachedFile, ...]:

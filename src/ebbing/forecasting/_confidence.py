@@ -1,8 +1,8 @@
 """How sure an advised order is: would other examples of the same tasks advise it, too?
 
 The examples are split into halves, at random and repeatedly. An order that is chosen on one half is judged on the
-other: what it gains there over the mean of all orders is not the luck of the examples that chose it. The spread over
-splits is that of the choice of examples; it knows nothing of the noise between training runs.
+other: what it gains there over the mean of all orders, or over the order as given, is not the luck of the examples that
+chose it. The spread over splits is that of the choice of examples; it knows nothing of the noise between training runs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Confidence:
     """Results of orders on random halves of the examples.
 
     Attributes:
-        orders: The orders that were compared, the advised one first (orders, T).
+        orders: The orders that were compared: the advised one first, then that as given if it is another (orders, T).
         values: The value of each order on each half (2 splits, orders); rows 2k and 2k+1 are the halves of split k.
     """
 
@@ -43,29 +43,24 @@ class Confidence:
     @property
     def gains(self) -> Array:
         """What the order chosen on one half gains on the other over the mean order, for each half (2 splits,)."""
-        other = np.arange(len(self.values)) ^ 1
-        chosen = self.values[other].argmin(axis=1)
-        return self.values.mean(axis=1) - self.values[np.arange(len(self.values)), chosen]
+        return self.values.mean(axis=1) - self._chosen
 
     @property
-    def gain(self) -> float:
-        """The mean of these gains."""
-        return float(self.gains.mean())
+    def gains_over_given(self) -> Array:
+        """What the order chosen on one half gains on the other over the order as given, for each half (2 splits,)."""
+        (given,) = np.flatnonzero((self.orders == np.arange(self.orders.shape[1])).all(axis=1))
+        return self.values[:, given] - self._chosen
 
     @property
-    def gain_error(self) -> float:
-        """The standard error of the gain as the examples vary.
-
-        The halves of a split have no example in common, and a half has twice the variance of the whole: so the squared
-        difference of the two gains is four times the variance that the whole has.
-        """
-        halves = self.gains.reshape(-1, 2)
-        return float(_root_mean_square(halves[:, 0] - halves[:, 1]) / 2)
+    def _chosen(self) -> Array:
+        """The value, on each half, of the order that is best on the other half (2 splits,)."""
+        halves = np.arange(len(self.values))
+        return self.values[halves, self.values[halves ^ 1].argmin(axis=1)]
 
     def differences(self) -> tuple[Array, Array]:
         """Return by how much each order is worse than the advised one, and the standard error of that (orders,).
 
-        The standard error is that of `gain_error`.
+        The standard error is that of `mean_and_error`.
         """
         worse = self.values - self.values[:, :1]
         halves = worse.reshape(-1, 2, worse.shape[1])
@@ -76,6 +71,22 @@ class Confidence:
         """The mean rank correlation between the values of orders on the two halves of a split."""
         pairs = self.values.reshape(-1, 2, self.values.shape[1])
         return float(np.mean([rank_correlation(one, other) for one, other in pairs]))
+
+
+def mean_and_error(gains: Array) -> tuple[float, float]:
+    """Return the mean of gains on halves, and its standard error as the examples vary.
+
+    The halves of a split have no example in common, and a half has twice the variance of the whole: so the squared
+    difference of the two gains is four times the variance that the whole has.
+
+    Args:
+        gains: The gain on each half (2 splits,); entries 2k and 2k+1 are the halves of split k.
+
+    Returns:
+        The mean and its standard error.
+    """
+    halves = gains.reshape(-1, 2)
+    return float(gains.mean()), float(_root_mean_square(halves[:, 0] - halves[:, 1]) / 2)
 
 
 def compare_on_halves(
@@ -104,10 +115,12 @@ def compare_on_halves(
         The values on each half.
     """
     random = np.random.default_rng([seed, 1])
-    others = orders[(orders != advised).any(axis=1)]
+    given = np.arange(len(advised))
+    others = orders[(orders != advised).any(axis=1) & (orders != given).any(axis=1)]
     if len(others) > (most := _MOST_ORDERS[model.loss]):
         others = others[random.choice(len(others), most, replace=False)]
-    compared = np.vstack([advised[None], others])
+    known = [advised] if (advised == given).all() else [advised, given]
+    compared = np.vstack([*known, others])
     values: list[Array] = []
     began = time.monotonic()
     for k in range(splits):

@@ -147,8 +147,9 @@ class Forecast(Tabular):
         Args:
             objective: "forgetting", "generalization", the weight of forgetting from 0 to 1, or weights of both such as
                 {"forgetting": 0.7, "generalization": 0.3}.
-            seconds: Time for the search and for the estimate of how sure its result is, if not all orders are computed:
-                for more than six tasks of yes or no, or more than eight others. The step under way is finished.
+            seconds: Time for the search, and for the estimate of how sure its result is. It matters if not all
+                orders are computed: with more than six tasks of yes-or-no labels, or more than eight others. A step
+                that has begun is finished.
             seed: The seed of the search, and of the random halves that show how sure its result is.
             progress: A function that is called with the share of the work that is done.
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,17 @@ def evaluation_mode(network: nn.Module) -> Iterator[None]:
     finally:
         for module, training in modes.items():
             module.training = training
+
+
+def in_single_precision(network: nn.Module) -> nn.Module:
+    """Return the network, or a copy in float32 of one that has weights in half precision.
+
+    With 8 to 11 binary digits, gradients would be too coarse: a kernel of them forecasts another network.
+    """
+    values = chain(network.parameters(), network.buffers())
+    if any(value.dtype in (torch.float16, torch.bfloat16) for value in values):
+        return copy.deepcopy(network).float()
+    return network
 
 
 def trained_parameters(network: nn.Module) -> dict[str, nn.Parameter]:

@@ -56,9 +56,10 @@ def forecast(
     and an approximation for a network that moves far from where it starts.
 
     Args:
-        network: A PyTorch network; only parameters with `requires_grad` count. Several networks: their kernels are
-            averaged, which helps for networks with random weights. "linear": the inputs are features (of a frozen
-            backbone, say) and a linear head is trained. "random features": a generic model of tabular data.
+        network: A PyTorch network; only parameters with `requires_grad` count, and weights in half precision are
+            copied to float32. Several networks: their kernels are averaged, which helps for networks with random
+            weights. "linear": the inputs are features (of a frozen backbone, say) and a linear head is trained.
+            "random features": a generic model of tabular data.
         tasks: Data by task: {"train": data, "test": data}, or data alone, of which a part is held out. Data is a pair
             (inputs, labels) of tensors or arrays, a Dataset or a DataLoader. Labels are whole numbers for classes, 0
             and 1 for yes or no, or floating-point numbers for regression.
@@ -74,7 +75,8 @@ def forecast(
             early. None: until the task is fitted.
         loss: What training minimizes: "cross-entropy" for labels of yes or no, or "squared". None: the cross-entropy
             for yes or no, otherwise the squared error.
-        alignment: How much the kernel aligns with what was learned, under the squared error.
+        alignment: How strongly each step moves the kernel toward what it has learned; 0 for a fixed kernel. It
+            needs the squared error.
         seed: The seed of the choice of examples.
         memory: Bytes that stored gradients may take.
         progress: A function that is called with the share of the work that is done.
@@ -217,7 +219,7 @@ def _of_networks(
     try:
         from torch import nn
 
-        from ebbing.forecasting._network import check_network, network_outputs
+        from ebbing.forecasting._network import check_network, in_single_precision, network_outputs
         from ebbing.forecasting._tangent_kernel import tangent_kernel
     except ImportError:
         raise ImportError(
@@ -235,6 +237,7 @@ def _of_networks(
             )
     if not networks:
         raise ValueError("network: an empty list; give at least one network")
+    networks = [in_single_precision(one) for one in networks]
     for one in networks:
         check_network(one, examples.inputs)
     outputs = [network_outputs(one, examples.inputs) for one in networks]

@@ -27,6 +27,7 @@ from ebbing.forecasting._network import (
     batches,
     call,
     evaluation_mode,
+    in_single_precision,
     num_rows,
     take,
     to_tensors,
@@ -58,7 +59,8 @@ def tangent_kernel(
     """Compute the tangent kernel of a network: inner products of its gradients, example by example.
 
     Args:
-        network: The network, with its present weights; its mode and its gradients stay as they are.
+        network: The network, with its present weights; its mode and its gradients stay as they are. Weights in half
+            precision are copied to float32.
         inputs: Inputs of N examples: a tensor or array (N, ...), or several of them by the names of the network's
             arguments.
         per_output: Whether each output keeps a kernel of its own.
@@ -76,6 +78,7 @@ def tangent_kernel(
         >>> tangent_kernel(network, torch.tensor([[1.0, 2.0], [3.0, 0.0]])).tolist()
         [[6.0, 4.0], [4.0, 10.0]]
     """
+    network = in_single_precision(network)
     tensors = to_tensors(network, inputs)
     with evaluation_mode(network):
         cost = _probe(network, tensors, memory)
@@ -132,7 +135,7 @@ def kernel_cost(network: nn.Module, inputs: Any, *, memory: float = MEMORY) -> K
         memory: Bytes that stored gradients may take.
 
     Returns:
-        The cost, whose text is a line for the user.
+        The cost. `print` shows passes and bytes in one line; `bytes_per_pass` has the bytes of stored gradients.
 
     Example:
         >>> print(kernel_cost(nn.Linear(20, 2), torch.zeros(1000, 20)))

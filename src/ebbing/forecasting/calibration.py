@@ -72,7 +72,7 @@ class CalibratedForecast(Tabular):
 
     @property
     def noise(self) -> float:
-        """The deviation of an order's value between training runs; NaN for one seed, or if all gave the same errors."""
+        """The standard deviation of an order's value between runs; NaN for one seed, or if all gave the same errors."""
         return float(np.sqrt(self.measured.var(axis=0, ddof=1).mean())) if self._shows_chance else float("nan")
 
     @property
@@ -180,7 +180,7 @@ def calibrate(forecast: Forecast, measured: Any, objective: Objective = "forgett
 
     If every order was trained with S seeds, the errors of an order are the mean of its runs and of the forecast, which
     counts a quarter of a run: 1 / (1 + 4 S) of the whole. Seeds that all gave the same errors count as one. Otherwise
-    half of what measured pairs differ from predicted ones is added to the forecast of whole orders.
+    half of the difference between measured and predicted pairs is added to the forecast of whole orders.
 
     Args:
         forecast: The forecast of up to eight tasks.

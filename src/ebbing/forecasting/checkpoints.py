@@ -70,7 +70,8 @@ class TaskVectors(Tabular):
         """Return the linear problem whose ground truths are the updates, without noise.
 
         Args:
-            ratio: n/p, the part of each task that learning it replaces. A network has no such number; 0.5 did well.
+            ratio: n/p, the share of the old solution that learning a task replaces. A network has no such number;
+                0.5 did well.
 
         Returns:
             The problem, for `ebbing.best_order`.

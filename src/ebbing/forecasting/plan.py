@@ -11,7 +11,7 @@ import numpy as np
 
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
-from ebbing.forecasting._confidence import Confidence
+from ebbing.forecasting._confidence import Confidence, mean_and_error
 from ebbing.forecasting._search import Objective
 from ebbing.forecasting.targets import Kind
 from ebbing.order._tables import describe_objective
@@ -22,15 +22,19 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SURE = 2.0
-"""Standard errors that a gain must exceed to count."""
+"""Standard errors that a gain over a random order must exceed to count."""
+
+SURE_OF_GIVEN = 2.5
+"""The same for a gain over the order as given: more, as a plan counts if either of the two does."""
 
 NEGLIGIBLE = 0.02
 """A gain below this share of the initial model's error does not matter, however sure it is."""
 
 SMALL = 0.15
-"""Orders hardly differ if the gain, and twice its standard error more, is below this share of the initial error."""
+"""The order hardly matters if a random order, and that as given, lose less than this share of the initial error."""
 
 _SHOWN = 5
+"""How many orders that are as good are named, of up to as many tasks; of more tasks, two."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -80,17 +84,33 @@ class ForecastPlan(Tabular):
     @property
     def gain(self) -> float:
         """What an order chosen on half of the examples gains over a random one on the other half, on average."""
-        return self.confidence.gain
+        return mean_and_error(self.confidence.gains)[0]
 
     @property
     def gain_error(self) -> float:
         """The standard error of that gain as the examples vary."""
-        return self.confidence.gain_error
+        return mean_and_error(self.confidence.gains)[1]
+
+    @property
+    def gain_over_given(self) -> float:
+        """What an order chosen on half of the examples gains over the order as given on the other half, on average."""
+        return mean_and_error(self.confidence.gains_over_given)[0]
+
+    @property
+    def gain_over_given_error(self) -> float:
+        """The standard error of that gain as the examples vary."""
+        return mean_and_error(self.confidence.gains_over_given)[1]
 
     @property
     def matters(self) -> bool:
-        """Whether the order matters: whether the gain exceeds its noise, and is not negligible."""
-        return self.gain > max(SURE * self.gain_error, NEGLIGIBLE * self.initial_error)
+        """Whether a gain, over a random order or over the one as given, exceeds its noise and is not negligible."""
+        least = NEGLIGIBLE * self.initial_error
+        return self.gain > max(SURE * self.gain_error, least) or self._given_is_worse
+
+    @property
+    def _given_is_worse(self) -> bool:
+        least = max(SURE_OF_GIVEN * self.gain_over_given_error, NEGLIGIBLE * self.initial_error)
+        return self.order != tuple(range(len(self.order))) and self.gain_over_given > least
 
     @cached_property
     def as_good(self) -> tuple[tuple[str, ...], ...]:
@@ -101,6 +121,7 @@ class ForecastPlan(Tabular):
         """
         worse, error = self.confidence.differences()
         value = dict(zip(map(tuple, self.orders.tolist()), self.values.tolist(), strict=True))
+        value[tuple(range(len(self.order)))] = self.given  # of many tasks, random orders are computed
         chosen = [tuple(order) for order in self.confidence.orders[worse <= SURE * error].tolist()]
         others = sorted((order for order in chosen if order != self.order), key=lambda order: value[order])
         return tuple(self._named(order) for order in (self.order, *others))
@@ -165,22 +186,29 @@ class ForecastPlan(Tabular):
         return (Table(heading, ["predicted", quantity], rows, [*self._certainty(), self._alternatives()]),)
 
     @property
-    def _gain(self) -> str:
-        return f"{format_number(self.gain, '.2g')} ± {format_number(self.gain_error, '.2g')}"
+    def _gains(self) -> str:
+        """What was gained on the other half, over a random order and over the one as given."""
+        found = f"{_with_error(self.gain, self.gain_error)} over a random order"
+        if self.order == tuple(range(len(self.order))):
+            return found
+        return f"{found} and {_with_error(self.gain_over_given, self.gain_over_given_error)} over the order as given"
 
     @property
     def _is_small(self) -> bool:
-        """Whether orders hardly differ. If not, and the order does not matter, nobody can choose one."""
-        return self.gain + SURE * self.gain_error <= SMALL * self.initial_error or self.gain > SURE * self.gain_error
+        """Whether little is at stake. If not, and the order does not matter, nobody can choose one."""
+        return max(self.random, self.given) - self.value <= SMALL * self.initial_error
 
     @property
     def _why_not(self) -> str:
-        reason = f"one chosen on half of the examples gains {self._gain} on the other half"
         if self._is_small:
-            initial = format_number(self.initial_error, ".2g")
-            return f"The order hardly matters here: {reason}, beside an initial error of {initial}."
+            numbers = (self.random - self.value, self.given - self.value, self.initial_error)
+            random, given, initial = (format_number(number, ".2g") for number in numbers)
+            return (
+                f"The order hardly matters here: a random one is predicted to lose {random} and that as given {given}, "
+                f"beside an initial error of {initial}."
+            )
         return (
-            f"These examples cannot tell which order is best: {reason}, which chance can explain. More examples "
+            "These examples cannot tell which order is best: what one gains, chance can explain. More examples "
             "(train_size, test_size) may tell."
         )
 
@@ -192,20 +220,28 @@ class ForecastPlan(Tabular):
         )
         who = "train some orders to learn it" if self.kind == "regression" else "ebbing.measure does"
         sure = (
-            f"How sure: an order chosen on one half of the examples gains {self._gain} over a random order on the "
-            f"other half; the two halves rank orders with a correlation of {self.confidence.agreement:.2f}. Training "
-            f"runs differ by chance, too, which a forecast does not know: {who}."
+            f"How sure: an order chosen on one half of the examples gains {self._gains}, on the other half; the two "
+            f"halves rank orders with a correlation of {self.confidence.agreement:.2f}. Training runs differ by "
+            f"chance, too, which a forecast does not know: {who}."
         )
         return [found, sure]
 
     def _alternatives(self) -> str:
-        others = self.as_good[1:]
+        others, compared = self.as_good[1:], len(self.confidence.orders) - 1
         if not others:
             return "No other order is as good, as far as these examples tell."
-        shown = "; ".join(join(names) for names in others[:_SHOWN])
-        compared = len(self.confidence.orders) - 1
-        return f"{len(others)} of {compared} other orders are not clearly worse, such as {shown}."
+        if compared == 1:
+            return "The other order is not clearly worse."
+        shown = others[: _SHOWN if len(self.order) <= _SHOWN else 2]
+        named = "; ".join(map(join, shown)) + ("" if len(shown) == len(others) else "; and others")
+        return (
+            f"{len(others)} of the {compared} other orders that were judged on halves are not clearly worse: {named}."
+        )
 
     def __repr__(self) -> str:
         value = format_number(self.value, ".4g")
         return f"ForecastPlan({join(self.names)}, value={value}, matters={self.matters})"
+
+
+def _with_error(value: float, error: float) -> str:
+    return f"{format_number(value, '.2g')} ± {format_number(error, '.2g')}"

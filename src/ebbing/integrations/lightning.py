@@ -34,7 +34,7 @@ __all__ = ["ForgettingCallback", "ProtectionCallback"]
 
 
 class ForgettingCallback(Callback):
-    """Measures every task before the first and after each of a sequence of `Trainer.fit` calls, by `validation_step`.
+    """Measures every task by `validation_step`: before the first of several `Trainer.fit` calls, and after each one.
 
     Each call learns one task, in the order of `eval_dataloaders`. Row 0 of the matrix, the initial model, is measured
     when the first call starts, row t when call t ends. Every entry is in the file as soon as it is measured.

@@ -36,7 +36,7 @@ __all__ = ["ForgettingCallback", "ProtectedTrainer"]
 
 
 class ForgettingCallback(TrainerCallback):
-    """Measures every task before the first and after each of a sequence of `Trainer` runs, by the trainer's `evaluate`.
+    """Measures every task by the trainer's `evaluate`: before the first of several `Trainer` runs, and after each one.
 
     Each run of `train` learns one task, in the order of `eval_datasets`. Row 0 of the matrix, the initial model, is
     measured when the first run starts, row t when run t ends. Every entry is in the file as soon as it is measured.

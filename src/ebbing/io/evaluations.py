@@ -58,7 +58,8 @@ def read_evaluation(
     r"""Return the scores of a model on benchmarks, as `ebbing.metrics.compare_evaluations` takes them.
 
     Args:
-        path: A results file, or the folder in which it is; of several from one model, the newest.
+        path: A results file of the lm-evaluation-harness or of lighteval, plain JSON such as {"gsm8k": 0.52}, or the
+            folder of such a file; of several from one model, the newest is read.
         metric: The metric to read of every benchmark that has it, such as "acc_norm"; elsewhere, and if None, the first
             one that has a standard error.
         subtasks: Whether to read the parts of a group (the subjects of MMLU) instead of the group.

@@ -47,6 +47,7 @@ def forecast_json(
             "worst": {"order": plan.worst_order, "value": plan.worst},
             "complete": plan.complete,
             "gain": {"mean": plan.gain, "standard_error": plan.gain_error},
+            "gain_over_given": {"mean": plan.gain_over_given, "standard_error": plan.gain_over_given_error},
             "agreement": plan.confidence.agreement,
             "as_good": plan.as_good,
         },

@@ -137,7 +137,7 @@ def read_avalanche_log(path: str | os.PathLike[str]) -> Matrix:
         experience. Of several evaluations after one experience, the last.
 
     Raises:
-        ValueError: If the file is another.
+        ValueError: If the file is not such a log.
 
     Example:
         >>> import tempfile

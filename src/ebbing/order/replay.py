@@ -201,12 +201,13 @@ def best_replay(
         budget: How many samples may be replayed in all.
         objective: "forgetting", "generalization", the weight of forgetting from 0 to 1, or weights of both.
         learner: How each step learns.
-        seconds: Time for the search and its bound, about; more may prove the plan best, or improve it. Ctrl-C ends it.
+        seconds: Approximate time for the search and its bound. More may improve the plan, or prove it best. Ctrl-C ends
+            it.
         seed: Seed of the local search, which is used for forgetting and for learners that stop early.
 
     Returns:
         The plan with its value, what it gains, and a certificate where there is one. Budgets of more than 2,000 samples
-        are spent in lots of several samples, without a certificate.
+        are spent in portions of several samples, without a certificate.
 
     Raises:
         ValueError: If there is a single task or more than 30, or the expectation is infinite.

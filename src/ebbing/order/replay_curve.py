@@ -34,8 +34,8 @@ class ReplayCurve(Tabular):
         problem: The tasks, in the order of learning.
         learner: How each step learns.
         memory: Fresh samples of each old task, mixed into every step (points,).
-        forgetting: E F with them; inf where a step is at the interpolation threshold (points,).
-        generalization: E G with them (points,).
+        forgetting: Expected forgetting with them; inf where a step is at the interpolation threshold (points,).
+        generalization: Expected generalization error with them (points,).
     """
 
     problem: Problem

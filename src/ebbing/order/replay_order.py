@@ -39,7 +39,7 @@ class ReplayOrder(Tabular):
         lower_bound: No order is below it; -inf if no bound is known.
         proved: Whether no order is better, up to rounding.
         method: How the order was found.
-        given: The objective in the order given; inf where the expectation is.
+        given: The objective in the order given; inf if it is infinite.
         values: The objective of every order, in the order of `itertools.permutations`; empty for more than 8 tasks.
         objective: What is minimized.
         interrupted: Whether Ctrl-C ended the search.
@@ -72,7 +72,7 @@ class ReplayOrder(Tabular):
 
     @property
     def gap(self) -> float:
-        """The largest possible distance of the value from the best one, value - lower_bound."""
+        """The largest possible distance of the value from the best one, `value - lower_bound`."""
         return self.value - self.lower_bound
 
     def _answer(self) -> str:
@@ -120,8 +120,8 @@ def best_order_with_replay(
     """Find the order of tasks when every old task is replayed at each step.
 
     Up to 8 tasks all orders are tried. For the generalization error of up to 18 tasks, learned to the end, there is a
-    dynamic program over sets of tasks. Both are proofs. Else a local search starts from the order given and from those
-    of the simple rules; its result is not proved.
+    dynamic program over sets of tasks. Both are proofs. Otherwise a local search starts from the order given and from
+    those of the simple rules; its result is not proved.
 
     Args:
         problem: The tasks.

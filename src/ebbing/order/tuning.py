@@ -51,7 +51,7 @@ class Tuning(Tabular):
 
     @property
     def gap(self) -> float:
-        """The largest possible distance of the value from the best one, value - lower_bound."""
+        """The largest possible distance of the value from the best one, `value - lower_bound`."""
         return self.value - self.lower_bound
 
     def _tables(self) -> Sequence[Table]:
@@ -91,11 +91,11 @@ def best_penalty(
         curriculum: What is learned at each step, with fresh samples; one task after another if None.
         objective: "forgetting", "generalization", the weight of forgetting from 0 to 1, or weights of both.
         per_step: Whether each step has a penalty of its own.
-        seconds: Time for the search and its bound, about. Ctrl-C ends it.
+        seconds: Approximate time for the search and its bound. Ctrl-C ends it.
 
     Returns:
-        The penalties, as learners, from 10^-3 sqrt(p) to 10^5 sqrt(p), with a lower bound on all others. A single
-        one for all steps is proved the best. One per step is proved for few steps; for more it has a lower bound.
+        The best penalties, as learners. Penalties from 10^-3 sqrt(p) to 10^5 sqrt(p) are searched. A single one for all
+        steps is proved best. One for each step is proved best if there are few steps; otherwise it has a lower bound.
 
     Example:
         >>> tuning = best_penalty(Problem.orthogonal(T=2, n=20, p=40, sigma=0.5))
@@ -120,11 +120,11 @@ def best_stopping_time(
         curriculum: What is learned at each step, with fresh samples; one task after another if None.
         objective: "forgetting", "generalization", the weight of forgetting from 0 to 1, or weights of both.
         per_step: Whether each step has a time of its own.
-        seconds: Time for the search and its bound, about. Ctrl-C ends it.
+        seconds: Approximate time for the search and its bound. Ctrl-C ends it.
 
     Returns:
-        The times, as learners, from 10^-4 / p to 10^2 / p, with a lower bound on all others. A single one for
-        all steps is proved the best. One per step is proved for few steps; for more it has a lower bound.
+        The best times, as learners. Times from 10^-4 / p to 10^2 / p are searched. A single one for all steps is proved
+        best. One for each step is proved best if there are few steps; otherwise it has a lower bound.
 
     Example:
         >>> tuning = best_stopping_time(Problem.orthogonal(T=2, n=20, p=40, sigma=0.5))
@@ -149,11 +149,11 @@ def best_weight(
         curriculum: What is learned at each step, with fresh samples; one task after another if None.
         objective: "forgetting", "generalization", the weight of forgetting from 0 to 1, or weights of both.
         per_step: Whether each step has a weight of its own.
-        seconds: Time for the search and its bound, about. Ctrl-C ends it.
+        seconds: Approximate time for the search and its bound. Ctrl-C ends it.
 
     Returns:
-        The weights, as learners, from 0.001 to 1, with a lower bound on all others. A single one for all steps is
-        proved the best. One per step is proved for few steps; for more it has a lower bound.
+        The best weights, as learners. Weights from 0.001 to 1 are searched. A single one for all steps is proved best.
+        One for each step is proved best if there are few steps; otherwise it has a lower bound.
 
     Example:
         >>> tuning = best_weight(Problem.orthogonal(T=2, n=20, p=40, sigma=0.5))

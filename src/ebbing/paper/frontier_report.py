@@ -65,10 +65,10 @@ def findings(found: Sequence[Point]) -> list[str]:
     steps = [f"{point.name} from {point.memory:.3g} MB ({point.mean:.2f})" for point in front]
     sentences = [f"The most accurate at each memory per task: {'; '.join(steps)}."]
     fought = duels(found)
-    for name in PROJECTION:
-        mine = [duel for duel in fought if family(duel.point.name) == name]
-        if mine:
-            sentences.append(_judge(name, mine))
+    by_family = {name: [duel for duel in fought if family(duel.point.name) == name] for name in PROJECTION}
+    sentences += [_judge(name, mine) for name, mine in by_family.items() if any(duel.rival for duel in mine)]
+    if alone := [name for name, mine in by_family.items() if mine and not any(duel.rival for duel in mine)]:
+        sentences.append(f"No plainer method was run that needs as little memory per task as {', '.join(alone)}.")
     names = {family(point.name) for point in pareto(found, total=True)}
     kept = [name for name in (*PLAIN, *PROJECTION) if name in names]
     sentences.append(f"Counting memory in all instead of per task, the frontier consists of {', '.join(kept)}.")
@@ -80,13 +80,12 @@ def _judge(name: str, mine: Sequence[Duel]) -> str:
     fought = [duel for duel in mine if duel.rival is not None]
     counts = {won: sum(duel.won is won for duel in fought) for won in (True, False, None)}
     words = {True: "more accurate", False: "less accurate", None: "undecided"}
-    said = [", ".join(f"{words[won]} in {count}" for won, count in counts.items() if count)] if fought else []
+    said = [", ".join(f"{words[won]} in {count}" for won, count in counts.items() if count)]
     gains = [duel.gain for duel in fought if duel.gain is not None]
     ends = dict.fromkeys(f"{gain:+.2f}" for gain in (min(gains), max(gains))) if gains else {}
     said += [f"the difference is {' to '.join(ends)} points"] if gains else []
     alone = len(mine) - len(fought)
-    which = f"as small as {alone} of them" if fought else "that small"
-    said += [f"no plainer method {which} was run"] if alone else []
+    said += [f"no plainer method as small as {alone} of them was run"] if alone else []
     return (
         f"{name}, {_count(len(mine))}, against the most accurate plainer method that needs no more memory per task: "
         f"{'; '.join(said)}."

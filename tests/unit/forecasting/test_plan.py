@@ -1,11 +1,13 @@
 """Advised orders: the best of all, what is at stake, how sure; and replay."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
 import pytest
 
 from ebbing.forecasting import forecast
+from ebbing.forecasting._confidence import Confidence
 from ebbing.forecasting._search import Weights, search
 
 
@@ -69,13 +71,58 @@ def test_regression_is_not_sent_to_measure():
     assert "which a forecast does not know: train some orders" in text
 
 
+def test_given_order_that_is_clearly_worse_matters():
+    """One of four tasks should not be last: of the orders that end with it, as given, a quarter of all are worse."""
+    tasks = one_opposite(n=120, seed=1)
+    found = forecast("linear", tasks, train_size=60, test_size=60)
+    plan = found.best_order()
+    names = list(tasks)
+    better = forecast("linear", {n: tasks[n] for n in (*names[3:], *names[:3])}, train_size=60, test_size=60)
+    assert plan.gain_over_given > plan.gain > 0
+    assert plan.gain_over_given == pytest.approx(np.mean(plan.confidence.gains_over_given))
+    assert "over the order as given" in plan.summary()
+    assert better.best_order().gain_over_given < plan.gain_over_given
+
+
+def test_plan_matters_by_either_gain():
+    """Values on halves that are made up: row 2k and 2k+1 are the halves of a split."""
+    plan = forecast("linear", similar_pairs(3, n=40), train_size=20, test_size=20).best_order()
+    orders = np.array([(1, 0, 2), (0, 1, 2), (2, 1, 0), (2, 0, 1)])  # the advised one, the one as given, others
+    noise = np.array([0.01, -0.01, 0.01, -0.01])[:, None]
+
+    def made(values, spread):
+        values = np.array(values) + noise * np.array(spread)
+        return replace(plan, order=(1, 0, 2), confidence=Confidence(orders, values), initial_error=1.0)
+
+    worse = made([0.2, 0.6, 0.2, 0.2], [0, 1, 0, 0])
+    assert worse.matters
+    assert worse.gain_over_given == pytest.approx(0.4)
+    assert worse.gain_over_given_error == pytest.approx(0.01)
+    noisy = made([0.2, 0.6, 0.2, 0.2], [0, 20, 0, 0])  # 0.4 with an error of 0.2
+    assert not noisy.matters
+    equal = made([0.2, 0.2, 0.2, 0.2], [0, 0, 0, 0])
+    assert not equal.matters
+    random = made([0.2, 0.2, 0.6, 0.6], [0, 0, 1, 1])  # as given it is as good as advised
+    assert random.matters
+    assert not random._given_is_worse
+
+
+def test_large_differences_never_hardly_matter():
+    random = np.random.default_rng(0)
+    plans = [forecast("linear", noise(random), loss="squared").best_order() for _ in range(10)]
+    for plan in plans:
+        small = max(plan.random, plan.given) - plan.value <= 0.15 * plan.initial_error
+        assert ("hardly matters" in plan.summary()) == (small and not plan.matters)
+    assert not all(plan.matters for plan in plans)
+
+
 def test_order_that_does_not_matter():
     random = np.random.default_rng(3)
     w = random.standard_normal(8)
     inputs = [random.standard_normal((200, 8)) for _ in range(4)]
     plan = forecast("linear", {f"t{k}": (x, x @ w > 0) for k, x in enumerate(inputs)}).best_order()
     assert not plan.matters
-    assert plan.summary().startswith("The order hardly matters here: one chosen on half of the examples gains")
+    assert plan.summary().startswith("The order hardly matters here: a random one is predicted to lose 0.0")
     plans = [forecast("linear", noise(random), loss="squared").best_order() for _ in range(20)]
     assert sum(plan.matters for plan in plans) <= 4  # two standard errors, with their own noise
     assert any("These examples cannot tell" in plan.summary() for plan in plans)  # few noisy examples

@@ -245,3 +245,14 @@ def test_kernels_in_blocks_equal_whole_ones(case, monkeypatch):
     monkeypatch.setattr("ebbing.forecasting._layer_gradients._BLOCK_ROWS", 4)
     parts = [tangent_kernel(network, inputs, per_output=each) for each in (False, True)]
     assert all(np.allclose(one, other, rtol=1e-12) for one, other in zip(whole, parts, strict=True))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_is_computed_in_float32(dtype):
+    torch.manual_seed(0)
+    network = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 2)).to(dtype)
+    same = nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 2))
+    same.load_state_dict(network.state_dict())  # the rounded weights, in float32
+    inputs = torch.randn(5, 6)
+    assert np.array_equal(tangent_kernel(network, inputs), tangent_kernel(same, inputs))
+    assert next(network.parameters()).dtype == dtype

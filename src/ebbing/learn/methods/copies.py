@@ -19,7 +19,7 @@ from ebbing.learn.training._buffers import variable_buffers
 class Copies(UnprotectedMethod):
     """Plain gradient descent task by task, with a copy of the network after each task.
 
-    Frozen parameters are not copied: of a network with LoRA, a task keeps its adapters.
+    Frozen parameters are not copied: with LoRA, a task keeps a copy of the adapters only.
 
     Attributes:
         schedule: How each task is learned: learning rate, epochs, batch size.

@@ -48,7 +48,7 @@ class UnprotectedMethod:
     def settings(self) -> dict[str, Any]:
         """Return the settings under their stored names, which enter the key of results.
 
-        Early versions had no `per_task`: settings without it keep their key.
+        Early versions had no `per_task`: an empty one is left out, so that their results are still found.
 
         Returns:
             The settings by stored name.
@@ -133,7 +133,7 @@ class FineTuningLearner(BaseLearner):
         Args:
             task: The name of the new task.
             examples: Not used: nothing is measured.
-            loss: Not used to train; `accuracy` takes outputs for logits only if it is the default.
+            loss: Not used to train. With the default, `accuracy` takes outputs as logits.
 
         Yields:
             The parameters to train, by any optimizer.

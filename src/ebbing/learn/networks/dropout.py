@@ -9,7 +9,8 @@ from torch import Tensor, nn
 class Dropout(nn.Module):
     """Dropout with 16 random bits per value, so that each 64-bit random number gives four masks.
 
-    PyTorch's dropout takes a fifth of a training step of `SmallAlexNet` on a CPU. The probability is exact to 2^-17.
+    PyTorch's dropout takes a fifth of a training step of `SmallAlexNet` on a CPU. The probability is rounded to
+    a multiple of 2^-16.
 
     Args:
         p: Probability that a value is set to 0.

@@ -29,8 +29,8 @@ class FiveLayers:
     Attributes:
         identifier: The kind under which results are stored.
         widths: Channels of the two convolutions and widths of the two hidden linear layers.
-        version: Version of the forward pass; it is increased when any bit of the outputs changes, and enters the key of
-            results.
+        version: Version of the forward pass, a part of the key of stored results. It increases whenever any bit of the
+            outputs changes.
 
     Raises:
         ValueError: If there are not four widths.

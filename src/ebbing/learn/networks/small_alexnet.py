@@ -36,9 +36,9 @@ class SmallAlexNet:
             raise ValueError(f"width={self.width!r}: give a multiple of the published width, at least 1/64")
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings, which enter the key of results.
+        """Return the settings, which are part of the key of stored results.
 
-        Early versions had one width: settings with it keep their key.
+        Early versions had no `width`: the default width is left out, so that their results are still found.
 
         Returns:
             The settings by name.

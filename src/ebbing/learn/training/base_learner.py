@@ -69,14 +69,15 @@ class BaseLearner(PersistentNetwork, ABC):
     ) -> None:
         """Learn a task by the method's schedule. If this is interrupted, nothing changes.
 
-        Methods that protect learned tasks draw random examples to measure the inputs of each layer. For that they read
-        an iterable of batches once more than there are epochs, except a DataLoader that shuffles.
+        Methods that protect learned tasks measure the inputs of each layer on random examples. To draw these, they read
+        an iterable of batches once more than there are epochs; of a DataLoader that shuffles, only the first batches.
 
         Args:
             task: Name of the task.
             data: A pair (inputs, labels) of tensors or NumPy arrays, or a dataset of such pairs, which is shuffled anew
                 every epoch; or an iterable of batches, such as a DataLoader; or a `TaskData`. Inputs may be a
-                dictionary of tensors, which the network takes as keywords; and a dictionary with "labels" is a pair.
+                dictionary of tensors, which the network takes as keywords. A dictionary that also has "labels" counts
+                as a pair.
             validation: Validation data for a schedule with patience; by default that of a `TaskData`.
             loss: The mean loss of outputs and labels; by default cross-entropy. Causal language models of transformers
                 take `labels=input_ids`, as their own loss does: outputs predict the next token.
@@ -187,13 +188,13 @@ class BaseLearner(PersistentNetwork, ABC):
 
     @contextmanager
     def evaluating(self, task: str) -> Iterator[nn.Module]:
-        """Make the network that of a task, in evaluation mode; it is restored at the end.
+        """Give the network the weights of a task, in evaluation mode, while a `with` block runs.
 
         Args:
             task: Name of a learned task.
 
         Yields:
-            The network with the task's weights.
+            The network with the task's weights. Its own weights and mode are restored at the end.
         """
         reason = "the network has the weights of one task: leave the context of evaluating() first"
         with self._reserved(reason):

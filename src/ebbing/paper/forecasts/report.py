@@ -230,7 +230,7 @@ class Study:
     def _not_run(self) -> str:
         lines = [f"* {one.name}: {len(one.seeds)} seeds planned" for one in self.missing]
         lines += [
-            f"* {one.task_set.name}: {left} of {len(one.task_set.seeds)} planned seeds"
+            f"* {one.task_set.name}: {left} of {len(one.task_set.seeds)} planned seeds are missing"
             for one in self.sets
             if (left := len(set(one.task_set.seeds) - set(one.seeds)))
         ]

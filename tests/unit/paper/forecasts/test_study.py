@@ -130,7 +130,7 @@ def test_missing_sequences_raise():
 def test_tables_say_what_was_not_run():
     text = Study.read(made_up(seeds=(0,)), {}).markdown()
     assert "* MNIST / 1: 3 seeds planned" in text
-    assert "* wine / 1: 2 of 3 planned seeds" in text
+    assert "* wine / 1: 2 of 3 planned seeds are missing" in text
     assert "There is none." in text  # one seed agrees with nobody
 
 
