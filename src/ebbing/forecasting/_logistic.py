@@ -18,7 +18,7 @@ Outputs that are right by _MARGIN are near the minimum of tasks that are fitted,
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from ebbing._validate import Array
 
@@ -36,6 +36,9 @@ _LEAST_STEP = 1e-4
 
 _LEAST_WEIGHT = 1e-14
 """The least W: rows that are all but certain, whose W would vanish."""
+
+_LEAST_DIAGONAL = 1e-9
+"""What is added first to the diagonal of a matrix that is not positive definite, as a share of the largest entry."""
 
 
 def fit_logistic(kernel: Array, outputs: Array, labels: Array, ridge: float) -> Array:
@@ -74,8 +77,7 @@ def _fit(K: Array, u0: Array, a: Array, y: Array, R: float) -> Array:
         S = np.sqrt(np.maximum(p * (1.0 - p), _LEAST_WEIGHT))
         system = S[:, None] * K * S
         system.flat[:: len(K) + 1] += R
-        factor = cho_factor(system, overwrite_a=True, check_finite=False)
-        direction = S * cho_solve(factor, (y - p - R * a) / S, check_finite=False)
+        direction = S * cho_solve(_factor(system), (y - p - R * a) / S, check_finite=False)
         change = K @ direction
         size, trial = 1.0, np.inf
         while size > _LEAST_STEP:
@@ -89,6 +91,23 @@ def _fit(K: Array, u0: Array, a: Array, y: Array, R: float) -> Array:
         if before - value <= _TOLERANCE * value:
             break
     return a
+
+
+def _factor(system: Array) -> tuple[Array, bool]:
+    """Return the Cholesky factor of a matrix that rounding errors may have made indefinite by a little.
+
+    A kernel of low rank, from gradients in single precision, has eigenvalues of -1e-7 of the largest. With a larger
+    diagonal, Newton's step is a little shorter.
+    """
+    added, largest = 0.0, float(system.diagonal().max())
+    while True:
+        try:
+            return cho_factor(system, check_finite=False)
+        except LinAlgError:
+            added = max(10.0 * added, _LEAST_DIAGONAL * largest)
+            if not added < largest:
+                raise
+            system.flat[:: len(system) + 1] += added
 
 
 def _objective(a: Array, u: Array, u0: Array, sign: Array, R: float) -> float:

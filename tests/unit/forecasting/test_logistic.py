@@ -47,3 +47,17 @@ def test_labels_that_contradict_each_other_are_averaged():
 def test_a_large_ridge_stays_where_it_was():
     X, outputs, labels = problem()
     assert np.abs(fit_logistic(X @ X.T, outputs, labels, 1e12)).max() < 1e-11
+
+
+def test_kernel_that_rounding_made_indefinite_is_learned():
+    """A kernel of rank 2 whose other eigenvalues are rounding errors of single precision, some of them negative."""
+    random = np.random.default_rng(0)
+    features = random.standard_normal((60, 2))
+    labels = (features @ np.array([1.0, -2.0]) > 0).astype(float)
+    exact = features @ features.T
+    error = 1e-6 * random.standard_normal(exact.shape)
+    rounded = exact + error + error.T
+    assert np.linalg.eigvalsh(rounded)[0] < -1e-8
+    found, expected = (K @ fit_logistic(K, np.zeros((60, 1)), labels, 1e-8) for K in (rounded, exact))
+    assert (np.sign(found[:, 0]) == 2 * labels - 1).all()
+    assert np.corrcoef(found[:, 0], expected[:, 0])[0, 1] > 0.99
