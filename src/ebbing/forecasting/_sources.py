@@ -130,7 +130,9 @@ def _loss(loss: Loss | None, targets: Targets, alignment: float) -> Loss:
 def _read(tasks: Mapping[str, Any], train_size: int | None, test_size: int | None, seed: int) -> Examples:
     most = min(MOST_EXAMPLES, max(2, MOST_ROWS // (2 * max(len(tasks), 1)))) if isinstance(tasks, Mapping) else 1
     train_size = most if train_size is None else train_size
-    return Examples.read(tasks, train_size=train_size, test_size=test_size or train_size, seed=seed)
+    return Examples.read(
+        tasks, train_size=train_size, test_size=train_size if test_size is None else test_size, seed=seed
+    )
 
 
 def forecast_memory(

@@ -121,10 +121,11 @@ class ReplayForecast(Tabular):
             columns.append("accuracy at the end")
             rows = [[*row, f"{value:.0%}"] for row, value in zip(rows, self.accuracy, strict=True)]
         measure = "mean squared error" if self.accuracy is None else "wrong answers"
+        sizes = describe_sizes(self.train_sizes)
         note = (
-            f"Order: {join_names(self.names)}. Examples are those of each old task, of {describe_sizes(self.train_sizes)} "
-            f"that train it; the same stored ones in every step. The advised share is the smallest that saves {ENOUGH:.0%} "
-            f"of the {measure} at the end that the best share saves."
+            f"Order: {join_names(self.names)}. Examples are those of each old task, of {sizes} that train it; the same "
+            f"stored ones in every step. The advised share is the smallest that saves {ENOUGH:.0%} of the "
+            f"{measure} at the end that the best share saves."
         )
         return (Table(self._answer(), columns, rows, [note]),)
 

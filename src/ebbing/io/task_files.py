@@ -85,7 +85,12 @@ def reorder_tasks(tasks: Mapping[str, Any], order: str | None) -> dict[str, Any]
     """
     names = list(tasks) if order is None else [name.strip() for name in order.split(",")]
     if sorted(names) != sorted(tasks):
-        raise ValueError(f"order={order!r}: name every task once, separated by commas, such as {','.join(tasks)}")
+        wrong = [f"there is no task {name!r}" for name in names if name not in tasks]
+        wrong += [f"{name!r} is named twice" for name in tasks if names.count(name) > 1]
+        wrong += [f"{name!r} is missing" for name in tasks if name not in names]
+        raise ValueError(
+            f"order={order!r}: {wrong[0]}; name every task once, separated by commas, such as {','.join(tasks)}"
+        )
     return {name: tasks[name] for name in names}
 
 

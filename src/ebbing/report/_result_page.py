@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial, reduce
@@ -99,13 +99,16 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
 """For each kind of result, the title of its page, and how to read the pictures that its methods draw."""
 
 
-def result_page(*results: Tabular, title: str | None = None, command: str = "") -> str:
+def result_page(
+    *results: Tabular, title: str | None = None, command: str = "", wording: Callable[[str], str] | None = None
+) -> str:
     """Return results as one self-contained page.
 
     Args:
         *results: What to show, one section each.
         title: The title; that of the first result by default.
         command: The command that gave them, to be shown at the end.
+        wording: A function that rewords titles and notes of tables, for readers who do not use Python.
 
     Returns:
         The page. It has no script, loads nothing and sends nothing.
@@ -122,7 +125,7 @@ def result_page(*results: Tabular, title: str | None = None, command: str = "") 
     check_installed("jinja2", "a page")
     from markupsafe import Markup
 
-    parts = [_part(result, place) for place, result in enumerate(results)]
+    parts = [_part(result, place, wording) for place, result in enumerate(results)]
     return render(
         "result.html.j2",
         parts=parts,
@@ -134,18 +137,25 @@ def result_page(*results: Tabular, title: str | None = None, command: str = "") 
     )
 
 
-def write_result(path: str | os.PathLike[str], results: Iterable[Tabular], *, command: str = "") -> None:
+def write_result(
+    path: str | os.PathLike[str],
+    results: Iterable[Tabular],
+    *,
+    command: str = "",
+    wording: Callable[[str], str] | None = None,
+) -> None:
     """Write the page of results to a file that any browser opens from disk.
 
     Args:
         path: The file, such as "order.html".
         results: What to show, one section each.
         command: The command that gave them.
+        wording: As for `result_page`.
     """
-    write_atomic(Path(path), result_page(*results, command=command))
+    write_atomic(Path(path), result_page(*results, command=command, wording=wording))
 
 
-def _part(result: Tabular, place: int) -> dict[str, Any]:
+def _part(result: Tabular, place: int, wording: Callable[[str], str] | None = None) -> dict[str, Any]:
     """Return one result as the template takes it; tables and pictures are escaped already."""
     from markupsafe import Markup
 
@@ -153,6 +163,8 @@ def _part(result: Tabular, place: int) -> dict[str, Any]:
     heading, readings = PAGES.get(name, (name, {}))
     answer = result._answer()
     tables = [_without(answer, table) for table in result._tables()]
+    if wording is not None:
+        tables = [table.reword(wording) for table in tables]
     return {
         "heading": heading,
         "answer": escape_control(answer),

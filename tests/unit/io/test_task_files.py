@@ -147,9 +147,17 @@ def test_folders_without_two_tasks_are_refused(folder):
         read_task_files(folder / "a.csv")
 
 
-@pytest.mark.parametrize("order", ["a", "a,b,b", "a,c", ""])
-def test_an_order_names_every_task_once(order):
-    with pytest.raises(ValueError, match="name every task once"):
+@pytest.mark.parametrize(
+    ("order", "wrong"),
+    [
+        ("a", "'b' is missing"),
+        ("a,b,b", "'b' is named twice"),
+        ("a,c", "there is no task 'c'"),
+        ("", "there is no task ''"),
+    ],
+)
+def test_an_order_names_every_task_once(order, wrong):
+    with pytest.raises(ValueError, match=f"order='{order}': {wrong}; name every task once"):
         reorder_tasks({"a": 1, "b": 2}, order)
 
 
