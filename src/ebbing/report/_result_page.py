@@ -172,7 +172,7 @@ def _part(result: Tabular, place: int, wording: Callable[[str], str] | None = No
         "pictures": [
             (Markup(picture), _reading(result, reading))
             for method, reading in readings.items()
-            if (picture := _picture(result, method, place))
+            if (picture := _picture(result, method, place, _size(result, method, _reading(result, reading))))
         ],
         "data": _data(result),
         "file": f"{name.lower()}.csv",
@@ -194,7 +194,7 @@ def _without(answer: str, table: Table) -> Table:
     return replace(table, title=title, notes=[note for note in table.notes if note != answer])
 
 
-def _picture(result: Tabular, method: str, place: int) -> str:
+def _picture(result: Tabular, method: str, place: int, size: tuple[float, float]) -> str:
     """Return what a method draws; nothing without matplotlib, or where there is nothing to draw."""
     if getattr(result, "used", None) == 0:  # a plan that replays nothing
         return ""
@@ -206,9 +206,27 @@ def _picture(result: Tabular, method: str, place: int) -> str:
     from ebbing.plot._style import inline_picture
 
     try:
-        return inline_picture(draw, f"{place} {method}", WIDE if method in ("plot", "forgotten") else SQUARE)
+        return inline_picture(draw, f"{place} {method}", size)
     except ValueError:  # such as the forgetting of a single task
         return ""
+
+
+def _size(result: Any, method: str, reading: str) -> tuple[float, float]:
+    """Return the size of a picture, which grows with the number of tasks where each has a row or a column."""
+    usual = WIDE if method in ("plot", "forgotten") else SQUARE
+    if find_spec("matplotlib") is None:
+        return usual
+    from ebbing.plot.errors import heat_map_size
+    from ebbing.plot.forecasts import similarity_size
+
+    if reading == SIMILARITY:
+        return similarity_size(_task_names(result))
+    if reading == HEAT_MAP:
+        width, height = heat_map_size(_task_names(result))
+        return max(width, 5.6), height
+    if method == "forgotten":
+        return usual[0], min(max(usual[1], 1.2 + 0.2 * len(_task_names(result))), 9.0)
+    return usual
 
 
 def _is_large(result: Any) -> bool:
