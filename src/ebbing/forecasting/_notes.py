@@ -36,7 +36,7 @@ def describe_doubts(model: KernelModel, names: Sequence[str], extent: Extent) ->
     labels = [model.targets.values[np.concatenate(rows)] for rows in zip(model.train, model.test, strict=True)]
     constant = [t for t, values in enumerate(labels) if (values == values[0]).all()]
     notes = [_one_hot(model.targets.values)] if model.targets.kind == "regression" else []
-    notes.append(_hardly_learned(model, extent))
+    notes.append(_hardly_learned(model, names, extent))
     if model.targets.kind != "regression":
         notes.append(_commonest_answer(model, names, leave_out={*few, *constant}))
     if few:
@@ -50,14 +50,14 @@ def describe_doubts(model: KernelModel, names: Sequence[str], extent: Extent) ->
     return tuple(note for note in notes if note)
 
 
-def _hardly_learned(model: KernelModel, extent: Extent) -> str:
+def _hardly_learned(model: KernelModel, names: Sequence[str], extent: Extent) -> str:
     alone = np.array([model.errors([rows])[1, t] for t, rows in enumerate(model.train)])
-    weak = int(np.count_nonzero(alone > HARDLY * model.errors([])[0]))
+    weak = np.flatnonzero(alone > HARDLY * model.errors([])[0]).tolist()
     if not weak:
         return ""
     return (
-        f"{weak} of {model.T} tasks are hardly learned by this model (their error stays above {HARDLY:.0%} of the "
-        f"initial one): their forecast means little. {extent.advise()}"
+        f"{len(weak)} of {model.T} tasks are hardly learned by this model: {_listed(names, weak)}. Their error stays "
+        f"above {HARDLY:.0%} of the initial one, and their forecast means little. {extent.advise()}"
     )
 
 
@@ -68,11 +68,10 @@ def _commonest_answer(model: KernelModel, names: Sequence[str], leave_out: set[i
     found = [t for t in range(model.T) if t not in leave_out and learned[t] <= shares[t] + 1e-9]
     if not found:
         return ""
-    shown = [f"{escape_control(names[t])} ({learned[t]:.0%}, {shares[t]:.0%})" for t in found[:_NAMED]]
-    rest = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
+    shown = [f"{name} ({learned[t]:.0%} just learned, commonest label {shares[t]:.0%})" for t, name in enumerate(names)]
     return (
-        f"Learned no better than the commonest answer: {', '.join(shown)}{rest} (accuracy just learned, share of the "
-        "commonest label in the test examples). What they lose is no sign of forgetting."
+        f"Learned no better than the commonest answer: {_listed(shown, found)}, in test examples. What is lost of "
+        "them is no sign of forgetting."
     )
 
 
