@@ -44,7 +44,8 @@ def plot_task_similarity(similarity: Array, names: Sequence[str], *, ax: Axes | 
     if T <= _NAMES_UP_TO:
         if long := max(map(len, labels)) > _SHORT:  # names once, below the map numbers
             labels = [f"{label} · {place}" for place, label in enumerate(labels, 1)]
-        ax.set_xticks(range(T), range(1, T + 1) if long else labels, rotation=0 if long else 90, fontsize="small")
+        below = [f"{place}" for place in range(1, T + 1)] if long else labels
+        ax.set_xticks(range(T), below, rotation=0 if long else 90, fontsize="small")
         ax.set_yticks(range(T), labels, fontsize="small")
     if T <= _NUMBERS_UP_TO:
         for i in range(T):
