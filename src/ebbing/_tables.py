@@ -11,7 +11,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -93,6 +93,10 @@ class Table:
             parts += [self._html_row("td", row) for row in self.rows]
             parts.append("</tbody></table>")
         return "\n".join([*parts, *(f"<p><small>{_html(note)}</small></p>" for note in self.notes)])
+
+    def reword(self, wording: Callable[[str], str]) -> Table:
+        """Return the table with another wording of its title and notes; headers and cells stay."""
+        return replace(self, title=wording(self.title), notes=[wording(note) for note in self.notes])
 
     def _paragraphs(self) -> list[str]:
         return self.title.split("\n") if self.title else []

@@ -32,3 +32,12 @@ def test_compare_takes_names_and_a_metric(answer):
     assert result["schema"] == "ebbing.compare/1"
     assert (result["names"], result["worse"]) == (["old", "new"], ["gsm8k", "arc"])
     assert [entry["metric"] for entry in result["benchmarks"]] == ["exact_match,strict-match", "acc_norm"]
+
+
+def test_compare_refuses_fractions_beside_percent(run, tmp_path):
+    (tmp_path / "base.json").write_text('{"arc": [0.61, 0.014], "gsm8k": 0.52}')
+    (tmp_path / "tuned.json").write_text('{"arc": [60.2, 1.4], "gsm8k": 43.0}')
+    done = run("compare", "base.json", "tuned.json")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "scores are 0.52 to 0.61 in base and 43 to 60.2 in tuned: fractions and percent? give all in" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -11,6 +11,7 @@ from command_line import NETWORKS, parse, run_command
 from safetensors.torch import save_file
 
 import ebbing
+from ebbing.cli.wording import name_options
 
 MODULE = """
 import numpy as np
@@ -74,7 +75,10 @@ def test_tables_say_what_python_says(run, folder):
     forecast = ebbing.forecast(network(folder), read(folder))
     plan = forecast.best_order()
     replay = forecast.replay(plan.names if plan.matters else None)
-    assert done.stdout.split() == " ".join(result.summary() for result in (forecast, plan, replay)).split()
+    words = " ".join(" ".join(result.summary() for result in (forecast, plan, replay)).split())
+    assert " ".join(done.stdout.split()) == name_options(words)
+    assert "give --learning-rate and --steps" in name_options(words)
+    assert "learning_rate" not in done.stdout
     assert "3 tasks (even, low, odd); about" in done.stderr
     assert "MB besides the data" in done.stderr
     assert (folder / "figure.png").read_bytes().startswith(b"\x89PNG")
@@ -88,7 +92,18 @@ def test_brief_training_forgets_what_python_says(run, folder):
     assert not np.allclose(brief.errors(), ebbing.forecast(network(folder), read(folder)).errors(), rtol=1e-3)
     alone = run("tasks", "--steps", "10")
     assert alone.returncode == 2
-    assert "by both learning_rate and steps" in alone.stderr
+    expected = "ebbing: --steps 10: say how far tasks are trained in one way: by both --learning-rate and --steps, or"
+    assert alone.stderr.startswith(expected)  # before anything is read
+    assert alone.stderr.count("\n") == 1
+
+
+def test_pages_and_json_name_options(run, folder):
+    done = run("tasks", "--json", "--html", "page.html")
+    assert done.returncode == 0, done.stderr
+    assert parse(done.stdout)["training"].endswith("(if yours is not, give --learning-rate and --steps)")
+    page = (folder / "page.html").read_text()
+    assert "give --learning-rate and --steps" in page
+    assert "learning_rate" not in page
 
 
 def test_weights_and_order_and_json(run, folder):
@@ -143,7 +158,13 @@ def test_without_a_model_and_with_a_function_of_tasks(run):
         (["tasks", "--model", "mine:build", "--weights", "mine.py"], "mine.py: cannot be read as safetensors"),
         (["tasks", "--model", "mine:build", "--weights", "part.safetensors"], "the file lacks '1.bias'; 3 tensors are"),
         (["tasks", "--model", "mine:build", "--weights", "other.safetensors"], "these are not weights of Sequential"),
-        (["tasks", "--order", "odd"], "name every task once, separated by commas, such as even,low,odd"),
+        (["tasks", "--order", "odd"], "'even' is missing; name every task once, separated by commas, such as even,low"),
+        (["tasks", "--order", "odd,evn,low"], "--order 'odd,evn,low': there is no task 'evn'; name every task once"),
+        (["nowhere", "--training-error", "12%"], "'12%' is not a number; write 0.12"),
+        (["nowhere", "--learning-rate", "-1", "--steps", "3"], "--learning-rate -1: must not be negative"),
+        (["nowhere", "--train-size", "0"], "--train-size 0: give a whole number"),
+        (["nowhere", "--test-size", "0"], "--test-size 0: give a whole number"),
+        (["nowhere", "--seconds", "0"], "--seconds 0.0: give a positive number of seconds"),
         (["tasks", "--plot", "figure.gif"], "a picture's name ends in .png, .svg or .pdf"),
         (["nowhere"], "nowhere: no such folder"),
         ([], "give the tasks once"),

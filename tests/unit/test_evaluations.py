@@ -173,3 +173,31 @@ def test_summary_does_not_call_a_decided_change_undecided():
     assert "1 of 2 benchmarks got worse beyond chance: x" in text
     assert "Undecided, since no standard error is given: y." in text
     assert text.lower().count("undecided") == 2  # in the row of y, and in the note
+
+
+@pytest.mark.parametrize(("first", "last"), [((0.5, 0.6), (43.0, 60.0)), ((43.0, 60.0), (0.5, 0.0)), ((1, 0), (50, 3))])
+def test_fractions_beside_percent_are_refused(first, last):
+    scores = [dict(zip("ab", pair, strict=True)) for pair in (first, last)]
+    with pytest.raises(ValueError, match=r"fractions and percent\? give all in one unit"):
+        compare_evaluations({"base": scores[0], "tuned": scores[1]})
+    with pytest.raises(ValueError, match="fractions and percent"):
+        compare_evaluations({"base": scores[0], "middle": scores[0], "tuned": scores[1]})
+
+
+@pytest.mark.parametrize(
+    ("first", "last"),
+    [
+        ((0.5, 0.6), (0.01, 0.02)),
+        ((50, 60), (1.6, 2)),
+        ((0.5, 0.4), (2.5, 1.7)),  # rewards that have no such unit
+        ((0.5, 1200), (50, 1210)),  # not all scores are of one kind
+    ],
+)
+def test_other_scales_are_compared(first, last):
+    evaluations = {name: dict(zip("ab", pair, strict=True)) for name, pair in {"base": first, "tuned": last}.items()}
+    assert compare_evaluations(evaluations).benchmarks == ("a", "b")
+
+
+def test_losses_may_fall_below_one():
+    falls = {name: {"a": Score(value, higher_is_better=False)} for name, value in {"base": 20.0, "tuned": 0.9}.items()}
+    assert compare_evaluations(falls).changes[0].difference == pytest.approx(-19.1)

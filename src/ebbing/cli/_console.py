@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -24,9 +24,10 @@ def console() -> Console:
     return Console(width=max(80, Console().width))
 
 
-def print_result(result: Tabular) -> None:
-    """Print the tables of a result, wrapped for the terminal."""
-    print(result.summary(width=min(WIDTH, console().width)))
+def print_result(result: Tabular, wording: Callable[[str], str] | None = None) -> None:
+    """Print the tables of a result, wrapped for the terminal; `wording` rewords titles and notes."""
+    tables = [table if wording is None else table.reword(wording) for table in result._tables()]
+    print("\n\n".join(table.to_text(min(WIDTH, console().width)) for table in tables))
 
 
 def describe_simulated(found: SimulatedDeviations) -> str:

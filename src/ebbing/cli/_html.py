@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,10 +21,10 @@ def check_html(path: Path | None) -> None:
         raise ValueError("--html: pages are made with jinja2, which is missing: pip install 'ebbing[report]'")
 
 
-def write_html(path: Path | None, *results: Tabular) -> None:
-    """Write results as one page, if one was asked for."""
+def write_html(path: Path | None, *results: Tabular, wording: Callable[[str], str] | None = None) -> None:
+    """Write results as one page, if one was asked for; `wording` rewords titles and notes."""
     if path is None:
         return
     from ebbing.report import write_result
 
-    write_result(path, results, command=shlex.join(["ebbing", *sys.argv[1:]]))
+    write_result(path, results, command=shlex.join(["ebbing", *sys.argv[1:]]), wording=wording)

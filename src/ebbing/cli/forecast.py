@@ -10,14 +10,17 @@ import typer
 
 from ebbing.cli._html import check_html, write_html
 from ebbing.cli.options import AsJson, Html, Seed
-from ebbing.cli.parsing import check_picture, parse_objective, parse_whole
+from ebbing.cli.parsing import check_picture, parse_number, parse_objective, parse_whole
+from ebbing.cli.wording import name_options, naming_options
 
 REPLAY_UP_TO = 8
 """Tasks up to which the command says how much old data to mix in; more take minutes, in Python."""
 
 _SIZE = {"parser": parse_whole, "metavar": "INTEGER", "show_default": False}
+_NUMBER = {"parser": parse_number, "metavar": "NUMBER"}
 
 
+@naming_options()
 def forecast(
     folder: Annotated[
         Path | None,
@@ -58,17 +61,17 @@ def forecast(
     ] = None,
     learning_rate: Annotated[
         float | None,
-        typer.Option(metavar="NUMBER", help="With --steps, for brief training: its learning rate."),
+        typer.Option(help="With --steps, for brief training: its learning rate.", **_NUMBER),
     ] = None,
     steps: Annotated[
         int | None, typer.Option(help="With --learning-rate: the number of training steps of each task.", **_SIZE)
     ] = None,
     training_error: Annotated[
         float | None,
-        typer.Option(metavar="NUMBER", help="For brief training: the mean squared training error that it reaches."),
+        typer.Option(help="For brief training: the mean squared training error that it reaches.", **_NUMBER),
     ] = None,
     seconds: Annotated[
-        float, typer.Option(metavar="NUMBER", help="Time to search the order where there are too many to try all.")
+        float, typer.Option(help="Time to search the order where there are too many to try all.", **_NUMBER)
     ] = 60.0,
     seed: Seed = 0,
     plot: Annotated[
@@ -87,8 +90,10 @@ def forecast(
     import ebbing
     from ebbing._progress import progress_bar
     from ebbing._tables import escape_control
+    from ebbing._validate import check_count, check_seconds, check_seed
     from ebbing.cli._console import print_result
     from ebbing.forecasting import forecast_memory
+    from ebbing.forecasting.extent import Extent
     from ebbing.io.entry_points import network_by_name, tasks_by_name
     from ebbing.io.forecast_schema import forecast_json
     from ebbing.io.schema import to_json
@@ -102,6 +107,11 @@ def forecast(
         raise ValueError("give the tasks once: a folder with one file per task, or --tasks module:function")
     if weights is not None and model is None:
         raise ValueError("--weights goes with --model, which builds the network that they belong to")
+    Extent(learning_rate, steps, training_error)
+    for name, size in (("train_size", train_size), ("test_size", test_size)):
+        check_count(name, 1 if size is None else size)
+    check_seconds(seconds)
+    check_seed(seed)
     data = read_task_files(folder, label) if folder is not None else tasks_by_name(str(tasks))
     data = reorder_tasks(data, order)
     network = "linear" if model is None else network_by_name(model, weights, seed=seed)
@@ -129,11 +139,12 @@ def forecast(
         with progress_bar("old data") as report:
             replay = found.replay(plan.names if plan.matters else None, progress=report)
     results = [found, plan] if replay is None else [found, plan, replay]
-    write_html(html, *results)
+    write_html(html, *results, wording=name_options)
     if as_json:
-        print(to_json("forecast", forecast_json(found, plan, objective, replay)))
+        words = {"training": name_options(found.training), "notes": [name_options(note) for note in found.notes]}
+        print(to_json("forecast", forecast_json(found, plan, objective, replay) | words))
         return
     for k, result in enumerate(results):
         if k:
             print()
-        print_result(result)
+        print_result(result, name_options)

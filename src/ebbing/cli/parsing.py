@@ -145,6 +145,25 @@ def parse_whole(value: str | int) -> int:
     raise typer.BadParameter(f"{value!r} is not a whole number; write 1000 or 1e3")
 
 
+def parse_number(value: str | float) -> float:
+    """A number, with a point and not in percent.
+
+    >>> parse_number("0.12"), parse_number("1e-3")
+    (0.12, 0.001)
+    """
+    try:
+        return float(value)
+    except ValueError:
+        pass
+    text = str(value).strip()
+    try:
+        percent = f"{float(text.removesuffix('%')) / 100:g}" if text.endswith("%") else ""
+    except ValueError:
+        percent = ""
+    example = percent or ("with a point: 0.12" if "," in text else "it as 0.12")
+    raise typer.BadParameter(f"{value!r} is not a number; write {example}")
+
+
 def check_output_folder(path: Path) -> Path:
     """The folder given by --out, which need not exist; an error, before any work, if it cannot be made."""
     if path.exists() and not path.is_dir():

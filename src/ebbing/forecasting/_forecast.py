@@ -16,7 +16,7 @@ from ebbing.forecasting._confidence import compare_on_halves
 from ebbing.forecasting._evaluation import evaluate_orders
 from ebbing.forecasting._search import Objective, Progress, Weights, search
 from ebbing.forecasting._steps import Step, forgetting_of_steps, parse_steps, step_columns, step_rows
-from ebbing.forecasting._summary import Kind, describe_losses, tabulate_losses
+from ebbing.forecasting._summary import ERRORS, Kind, describe_losses, tabulate_losses
 from ebbing.forecasting.plan import ForecastPlan
 from ebbing.forecasting.recursion import KernelModel
 from ebbing.forecasting.replay import SHARES, ReplayForecast, predict_replay
@@ -283,7 +283,7 @@ class Forecast(Tabular):
         if self.T < 2:
             return (table,)
         F, G = (format_number(value, ".4g") for value in (self.forgetting(), self.generalization()))
-        measure = "share of wrong answers" if self.model.targets.kind == "classes" else "mean squared error"
+        measure = ERRORS[self.model.targets.kind]
         return (table, Table(f"Forgetting (rise in {measure} since just learned): {F}. Generalization error: {G}."))
 
     def __repr__(self) -> str:

@@ -16,6 +16,9 @@ from ebbing._tables import escape_control
 Inputs = Any
 """Inputs of several examples: an array (n, ...), or arrays by the names of the network's arguments."""
 
+_LABEL_COLUMNS = ("label", "labels", "target", "targets", "class", "y")
+"""Usual names of the column of labels in a frame."""
+
 _CHUNK = 256
 """Items of a dataset that are joined at once."""
 
@@ -40,6 +43,10 @@ def read_examples(where: str, data: Any, size: int, random: np.random.Generator)
         _check_rows(where, inputs, labels)
         chosen = random.permutation(num_rows(inputs))[:size]
         inputs, labels = take(inputs, chosen), labels[chosen]
+    elif hasattr(data, "columns") and hasattr(data, "to_numpy"):  # a frame of pandas or polars
+        raise ValueError(
+            f"{where}: a {type(data).__name__}, which does not say which column is the label; {_split_frame(data)}"
+        )
     elif hasattr(data, "batch_size") and hasattr(data, "__iter__"):  # a loader
         inputs, labels = _sample(where, (_pair(where, batch) for batch in data), size, random)
     elif hasattr(data, "__getitem__") and hasattr(data, "__len__"):  # a dataset
@@ -54,6 +61,15 @@ def read_examples(where: str, data: Any, size: int, random: np.random.Generator)
         )
     _check_finite(where, inputs, labels)
     return inputs, labels
+
+
+def _split_frame(frame: Any) -> str:
+    """Return how to give a frame as inputs and labels, by the name of its column of labels, if one looks like it."""
+    columns = [column for column in frame.columns if isinstance(column, str)]
+    usual = [column for column in columns if column.lower() in _LABEL_COLUMNS]
+    label = escape_control((usual or ["label"])[0])
+    drop = f"columns={label!r}" if hasattr(frame, "iloc") else repr(label)  # polars has no iloc
+    return f"give (frame.drop({drop}), frame[{label!r}])"
 
 
 def num_rows(inputs: Inputs) -> int:

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from ebbing._tables import escape_control
-from ebbing._validate import Array, check_count, check_number
+from ebbing._validate import Array, check_number
 from ebbing.forecasting._forecast import Forecast
+from ebbing.forecasting._notes import describe_doubts
 from ebbing.forecasting._search import Progress
 from ebbing.forecasting.examples import Examples
+from ebbing.forecasting.extent import Extent
 from ebbing.forecasting.fitting import trained_to, training_time
 from ebbing.forecasting.kernels import linear_kernel, mean_diagonal, normalize, random_feature_kernel
 from ebbing.forecasting.recursion import KernelModel, Loss
@@ -96,9 +97,8 @@ def forecast(
         >>> found.errors(["cats", "dogs"]).round(2).tolist()
         [[0.25, 0.25], [0.1, 0.39], [0.45, 0.02]]
     """
-    ridge, alignment = check_number("ridge", ridge), check_number("alignment", alignment)
-    time = None if time is None else check_number("time", time)
-    _check_extent(time, learning_rate, steps, training_error, ridge)
+    extent = Extent(learning_rate, steps, training_error, time, ridge)
+    alignment, time = check_number("alignment", alignment), extent.time
     examples = _read(tasks, train_size, test_size, seed)
     if isinstance(network, str):
         kernel, targets, outputs, source = _without_network(network, examples)
@@ -106,46 +106,15 @@ def forecast(
     else:
         kernel, targets, outputs, source, scale = _of_networks(network, examples, memory, progress)
     loss = _loss(loss, targets, alignment)
-    if learning_rate is not None and steps is not None:
-        rate, count = check_number("learning_rate", learning_rate), check_count("steps", steps)
-        time = training_time(targets, rate, count, scale, of_outputs=loss == "cross-entropy")
+    if extent.learning_rate is not None and extent.steps is not None:
+        time = training_time(targets, extent.learning_rate, extent.steps, scale, of_outputs=loss == "cross-entropy")
     start = np.mean(outputs if loss == "cross-entropy" else [targets.predictions(one) for one in outputs], axis=0)
     model = KernelModel(
-        normalize(kernel), start, targets, examples.train, examples.test, ridge, time, alignment, loss=loss
+        normalize(kernel), start, targets, examples.train, examples.test, extent.ridge, time, alignment, loss=loss
     )
-    model = trained_to(model, None if training_error is None else check_number("training_error", training_error))
-    training = _describe_training(time if steps is None else None, learning_rate, steps, training_error, ridge)
-    return Forecast(examples.names, model, source, training, _notes(model, examples.names), scale)
-
-
-def _check_extent(
-    time: float | None, learning_rate: float | None, steps: int | None, training_error: float | None, ridge: float
-) -> None:
-    """Check that how far tasks are trained is said once."""
-    said = [time is not None, steps is not None or learning_rate is not None, training_error is not None]
-    if (learning_rate is None) != (steps is None) or sum(said) > 1 or (training_error is not None and ridge):
-        given = f"time={time!r}, learning_rate={learning_rate!r}, steps={steps!r}, training_error={training_error!r}"
-        raise ValueError(
-            f"{given}, ridge={ridge!r}: say how far tasks are trained in one way: by both learning_rate and steps, by "
-            "training_error, or by time"
-        )
-
-
-def _describe_training(
-    time: float | None, learning_rate: float | None, steps: int | None, training_error: float | None, ridge: float
-) -> str:
-    """Return in words how far each task is trained."""
-    if steps is not None and learning_rate is not None:
-        how = f"for {steps:,} steps with learning rate {learning_rate:g}"
-    elif training_error is not None:
-        how = f"to a mean squared error of {training_error:g}"
-    elif time is not None:
-        how = f"for a time of {time:g}"
-    elif not ridge:
-        how = "until it is fitted (if yours is not, give learning_rate and steps)"
-    else:
-        return f"each task trained with ridge {ridge:g}"
-    return f"each task trained {how}" + (f", with ridge {ridge:g}" if ridge else "")
+    model = trained_to(model, extent.training_error)
+    notes = describe_doubts(model, examples.names, extent)
+    return Forecast(examples.names, model, source, extent.describe(), notes, scale)
 
 
 def _loss(loss: Loss | None, targets: Targets, alignment: float) -> Loss:
@@ -163,7 +132,9 @@ def _loss(loss: Loss | None, targets: Targets, alignment: float) -> Loss:
 def _read(tasks: Mapping[str, Any], train_size: int | None, test_size: int | None, seed: int) -> Examples:
     most = min(MOST_EXAMPLES, max(2, MOST_ROWS // (2 * max(len(tasks), 1)))) if isinstance(tasks, Mapping) else 1
     train_size = most if train_size is None else train_size
-    return Examples.read(tasks, train_size=train_size, test_size=test_size or train_size, seed=seed)
+    return Examples.read(
+        tasks, train_size=train_size, test_size=train_size if test_size is None else test_size, seed=seed
+    )
 
 
 def forecast_memory(
@@ -256,22 +227,3 @@ def _of_networks(
     several = f" of {len(networks)} networks" if len(networks) > 1 else ""
     source = f"tangent kernel{several} at the present weights, {size:,} trained parameters"
     return kernel, targets, outputs, source, scale
-
-
-def _notes(model: KernelModel, names: Sequence[str]) -> tuple[str, ...]:
-    """Return what should make the user doubt the forecast."""
-    notes = []
-    alone = np.array([model.errors([rows])[1, t] for t, rows in enumerate(model.train)])
-    initial = model.errors([])[0]
-    weak = [t for t in range(model.T) if alone[t] > 0.8 * initial[t]]
-    if weak:
-        notes.append(
-            f"{len(weak)} of {model.T} tasks are hardly learned by this model (their error stays above 80% of the "
-            "initial one): their forecast means little. If training stops before it fits them, say so: "
-            "training_error, or learning_rate and steps."
-        )
-    labels = [model.targets.values[np.concatenate(rows)] for rows in zip(model.train, model.test, strict=True)]
-    if constant := [t for t, values in enumerate(labels) if (values == values[0]).all()]:
-        names_of = ", ".join(escape_control(names[t]) for t in constant)
-        notes.append(f"Check the data of {names_of}: all examples have the same label.")
-    return tuple(notes)

@@ -14,6 +14,13 @@ from ebbing.order._tables import join_names
 
 Kind = Literal["error", "accuracy"]
 
+ERRORS = {
+    "yes or no": "squared error of the probability",
+    "classes": "share of wrong answers",
+    "regression": "mean squared error",
+}
+"""What the error of each kind of labels is, in words."""
+
 
 def describe_losses(names: Sequence[str], matrix: Array, kind: Kind) -> str:
     """Return in one sentence what will be forgotten; empty for a single task.
@@ -64,7 +71,7 @@ def tabulate_losses(
         The table, with a row for each task.
     """
     T, learned = len(names), np.diagonal(matrix[1:])
-    train, test = (_describe_sizes([len(rows) for rows in split]) for split in (model.train, model.test))
+    train, test = (describe_sizes([len(rows) for rows in split]) for split in (model.train, model.test))
     heading = (
         f"Forecast of {T} task{'s' * (T > 1)} ({model.targets.kind}): {source}; "
         f"{train} training and {test} test examples a task."
@@ -87,11 +94,18 @@ def tabulate_losses(
     return Table(heading, columns, abridged_rows(T, row), [f"Order: {join_names(names)}. {unit}", *notes])
 
 
-def _describe_sizes(sizes: Sequence[int]) -> str:
+def describe_sizes(sizes: Sequence[int] | np.ndarray) -> str:
     """Return the number of examples of a task, or the least and the most.
 
-    >>> _describe_sizes([200, 200]), _describe_sizes([200, 2])
-    ('200', '2 to 200')
+    Args:
+        sizes: The number of each task.
+
+    Returns:
+        One number, or two.
+
+    Example:
+        >>> describe_sizes([200, 200]), describe_sizes([200, 2])
+        ('200', '2 to 200')
     """
     least, most = min(sizes), max(sizes)
     return f"{least}" if least == most else f"{least} to {most}"

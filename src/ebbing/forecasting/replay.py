@@ -12,6 +12,7 @@ from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.forecasting._search import Progress
 from ebbing.forecasting._steps import forgetting_of_steps, step_columns, step_rows
+from ebbing.forecasting._summary import describe_sizes
 from ebbing.forecasting.recursion import KernelModel
 from ebbing.order._tables import join_names
 
@@ -36,20 +37,20 @@ class ReplayForecast(Tabular):
     Attributes:
         names: The tasks, in the order of learning.
         shares: The share of each old task's examples that is learned again in every later step (shares,).
-        counts: The number of examples of each old task that this is, on average (shares,).
+        counts: The number of examples of each old task that this is (shares, T-1): all tasks but the last.
         forgetting: F_T for each share (shares,).
         generalization: G_T for each share (shares,).
         accuracy: The mean accuracy over tasks at the end for each share (shares,); None for regression.
-        train_size: Training examples of each task, on average.
+        train_sizes: Training examples of each old task (T-1,).
     """
 
     names: tuple[str, ...]
     shares: Array
-    counts: Array
+    counts: np.ndarray
     forgetting: Array
     generalization: Array
     accuracy: Array | None
-    train_size: float
+    train_sizes: np.ndarray
 
     @property
     def share(self) -> float:
@@ -68,12 +69,12 @@ class ReplayForecast(Tabular):
         """Return the curve as a pandas DataFrame.
 
         Returns:
-            One row per share with the columns `share`, `examples`, `forgetting`, `generalization` and, but for
-            regression, `accuracy`.
+            One row per share with the columns `share`, `examples` (of an old task, on average), `forgetting`,
+            `generalization` and, but for regression, `accuracy`.
         """
         columns = {
             "share": self.shares,
-            "examples": self.counts,
+            "examples": self.counts.mean(axis=1),
             "forgetting": self.forgetting,
             "generalization": self.generalization,
         }
@@ -113,17 +114,18 @@ class ReplayForecast(Tabular):
     def _tables(self) -> Sequence[Table]:
         columns = ["old data", "examples", "forgetting", "generalization error"]
         rows = [
-            [f"{share:.0%}", format_number(count, ".4g"), format_number(f, ".4g"), format_number(g, ".4g")]
-            for share, count, f, g in zip(self.shares, self.counts, self.forgetting, self.generalization, strict=True)
+            [f"{share:.0%}", describe_sizes(counts), format_number(f, ".4g"), format_number(g, ".4g")]
+            for share, counts, f, g in zip(self.shares, self.counts, self.forgetting, self.generalization, strict=True)
         ]
         if self.accuracy is not None:
             columns.append("accuracy at the end")
             rows = [[*row, f"{value:.0%}"] for row, value in zip(rows, self.accuracy, strict=True)]
         measure = "mean squared error" if self.accuracy is None else "wrong answers"
+        sizes = describe_sizes(self.train_sizes)
         note = (
-            f"Order: {join_names(self.names)}. Examples are those of each old task, of {self.train_size:.4g} that "
-            f"train it; the same stored ones in every step. The advised share is the smallest that saves {ENOUGH:.0%} "
-            f"of the {measure} at the end that the best share saves."
+            f"Order: {join_names(self.names)}. Examples are those of each old task, of {sizes} that train it; the same "
+            f"stored ones in every step. The advised share is the smallest that saves {ENOUGH:.0%} of the "
+            f"{measure} at the end that the best share saves."
         )
         return (Table(self._answer(), columns, rows, [note]),)
 
@@ -152,7 +154,7 @@ def predict_replay(
     for k, ratio in enumerate(ratios):
         if progress is not None:
             progress(k / len(ratios))
-        kept = np.ceil(ratio * sizes).astype(int)
+        kept = _kept(ratio, sizes)
         mixtures = [
             {tasks[s]: int(sizes[s])} | {tasks[i]: int(kept[i]) for i in range(s) if kept[i]} for s in range(len(tasks))
         ]
@@ -167,9 +169,18 @@ def predict_replay(
     return ReplayForecast(
         tuple(names[t] for t in tasks),
         ratios,
-        np.array([np.ceil(ratio * sizes).mean() for ratio in ratios]),
+        np.array([_kept(ratio, sizes[:-1]) for ratio in ratios]),
         np.array(forgetting),
         np.array(generalization),
         np.array(accuracy) if told_by_accuracy else None,
-        float(sizes.mean()),
+        sizes[:-1],
     )
+
+
+def _kept(ratio: float, sizes: np.ndarray) -> np.ndarray:
+    """Return the examples of each task that a share is, rounded up to whole ones.
+
+    >>> _kept(0.01, np.array([200, 5])).tolist()
+    [2, 1]
+    """
+    return np.ceil(ratio * sizes).astype(int)

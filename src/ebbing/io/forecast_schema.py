@@ -60,7 +60,7 @@ def _replay_json(replay: ReplayForecast) -> dict[str, Any]:
         "names": replay.names,
         "share": replay.share,
         "shares": replay.shares,
-        "examples": replay.counts,
+        "examples": replay.counts.mean(axis=1),
         "forgetting": replay.forgetting,
         "generalization": replay.generalization,
         "accuracy": replay.accuracy,

@@ -14,13 +14,15 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ebbing._limits import check_memory
+from ebbing._warnings import warn
+from ebbing.io._task_columns import columns_by_name, parse_cells
 
 Part = tuple[np.ndarray, np.ndarray]
 """Inputs and labels of some examples, one row each."""
@@ -28,6 +30,20 @@ Part = tuple[np.ndarray, np.ndarray]
 _FEWER = "keep fewer examples in each: a forecast uses a few hundred of a task"
 
 _KEYS = ("inputs", "labels", "test_inputs", "test_labels")
+
+
+class _Content(NamedTuple):
+    """What a file holds.
+
+    Attributes:
+        data: The parts of the task by name.
+        columns: The names of the inputs; none for npz files.
+        indexed: Whether the index of a pandas frame was left out.
+    """
+
+    data: dict[str, Part]
+    columns: Sequence[str] = ()
+    indexed: bool = False
 
 
 def read_task_files(folder: Path, label: str = "label") -> dict[str, dict[str, Part]]:
@@ -39,7 +55,8 @@ def read_task_files(folder: Path, label: str = "label") -> dict[str, dict[str, P
 
     Returns:
         Data by task, as `ebbing.forecast` takes it: {"train": (inputs, labels)}, and "test" where a file has it. A task
-        has the name of its file; numbers in names count as numbers, so that "task 2" stands before "task 10".
+        has the name of its file; numbers in names count as numbers, so that "task 2" stands before "task 10". A first
+        column without a name that counts 0, 1, 2, ... is the index of a pandas frame: it is left out, with a warning.
 
     Raises:
         ValueError: If the folder has fewer than two tasks, or a file is unreadable, empty, not finite, or of another
@@ -56,14 +73,19 @@ def read_task_files(folder: Path, label: str = "label") -> dict[str, dict[str, P
     files = _files(Path(folder))
     size = float(sum(file.stat().st_size for file in files))
     check_memory(f"the files of {folder}", size, _FEWER)
-    tasks: dict[str, dict[str, Part]] = {}
-    columns: dict[str, list[str]] = {}
+    found: dict[str, _Content] = {}
     for file in files:
-        tasks[file.stem], columns[file.stem] = _read(file, label)
-        _check_task(file, tasks[file.stem])
-        _check_same_width(file, tasks[file.stem], files[0], tasks[files[0].stem])
-        _check_same_columns(file, columns[file.stem], files[0], columns[files[0].stem])
-    return tasks
+        content = found[file.stem] = _read(file, label)
+        _check_task(file, content.data)
+        _check_same_width(file, content.data, files[0], found[files[0].stem].data)
+        _check_same_columns(file, content.columns, files[0], found[files[0].stem].columns)
+    if indexed := [file.name for file in files if found[file.stem].indexed]:
+        more = f" and {len(indexed) - 1} more" if len(indexed) > 1 else ""
+        warn(
+            f"{indexed[0]}{more}: the index of a pandas frame, a column without a name, is left out of the inputs; "
+            "write files with index=False, or name the column if it is an input"
+        )
+    return {name: content.data for name, content in found.items()}
 
 
 def reorder_tasks(tasks: Mapping[str, Any], order: str | None) -> dict[str, Any]:
@@ -85,7 +107,12 @@ def reorder_tasks(tasks: Mapping[str, Any], order: str | None) -> dict[str, Any]
     """
     names = list(tasks) if order is None else [name.strip() for name in order.split(",")]
     if sorted(names) != sorted(tasks):
-        raise ValueError(f"order={order!r}: name every task once, separated by commas, such as {','.join(tasks)}")
+        wrong = [f"there is no task {name!r}" for name in names if name not in tasks]
+        wrong += [f"{name!r} is named twice" for name in tasks if names.count(name) > 1]
+        wrong += [f"{name!r} is missing" for name in tasks if name not in names]
+        raise ValueError(
+            f"order={order!r}: {wrong[0]}; name every task once, separated by commas, such as {','.join(tasks)}"
+        )
     return {name: tasks[name] for name in names}
 
 
@@ -105,7 +132,7 @@ def _files(folder: Path) -> list[Path]:
     return found
 
 
-def _read(file: Path, label: str) -> tuple[dict[str, Part], list[str]]:
+def _read(file: Path, label: str) -> _Content:
     try:
         if not file.stat().st_size:
             raise ValueError(f"{file}: an empty file; give at least two examples, or remove it")
@@ -114,7 +141,7 @@ def _read(file: Path, label: str) -> tuple[dict[str, Part], list[str]]:
         raise ValueError(f"{file}: cannot be read, permission denied; allow it, or remove the file") from None
 
 
-def _read_npz(file: Path, _: str) -> tuple[dict[str, Part], list[str]]:
+def _read_npz(file: Path, _: str) -> _Content:
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile) or archive.zip is None:
@@ -138,10 +165,10 @@ def _read_npz(file: Path, _: str) -> tuple[dict[str, Part], list[str]]:
     data = {"train": (arrays["inputs"], arrays["labels"])}
     if "test_inputs" in arrays:
         data["test"] = (arrays["test_inputs"], arrays["test_labels"])
-    return data, []
+    return _Content(data)
 
 
-def _read_csv(file: Path, label: str) -> tuple[dict[str, Part], list[str]]:
+def _read_csv(file: Path, label: str) -> _Content:
     try:
         text = file.read_text(encoding="utf-8-sig")
         first = text.partition("\n")[0]
@@ -159,10 +186,12 @@ def _read_csv(file: Path, label: str) -> tuple[dict[str, Part], list[str]]:
         if len(cells) != len(names):
             raise ValueError(f"{file}: line {line} has {len(cells)} cells, the first {len(names)}; make them equal")
     texts = [[cells[k].strip() for _, cells in lines[1:]] for k in range(len(names))]
-    return _of_columns(file, {name: _numbers(file, name, cells) for name, cells in _unique(file, names, texts)}, label)
+    columns, indexed = columns_by_name(file, names, texts, label)
+    numbers = {name: parse_cells(file, name, cells, label) for name, cells in columns.items()}
+    return _of_columns(file, numbers, label, indexed)
 
 
-def _read_parquet(file: Path, label: str) -> tuple[dict[str, Part], list[str]]:
+def _read_parquet(file: Path, label: str) -> _Content:
     try:
         import pyarrow
         from pyarrow import parquet
@@ -173,7 +202,8 @@ def _read_parquet(file: Path, label: str) -> tuple[dict[str, Part], list[str]]:
     except (pyarrow.ArrowException, OSError) as error:
         raise ValueError(f"{file}: not a readable Parquet file ({error}); write it again") from None
     columns = {}
-    for name, values in _unique(file, table.column_names, table.columns):
+    given, indexed = columns_by_name(file, table.column_names, table.columns, label)
+    for name, values in given.items():
         array = np.asarray(values.to_numpy())
         if values.null_count:
             row = int(np.flatnonzero(values.is_null().to_numpy())[0])
@@ -181,53 +211,25 @@ def _read_parquet(file: Path, label: str) -> tuple[dict[str, Part], list[str]]:
         if array.dtype.kind not in "biuf":
             raise ValueError(f"{file}: column {name!r} holds {values.type}; every column must hold numbers")
         columns[name] = array
-    return _of_columns(file, columns, label)
+    return _of_columns(file, columns, label, indexed)
 
 
-_READERS: dict[str, Callable[[Path, str], tuple[dict[str, Part], list[str]]]] = {
+_READERS: dict[str, Callable[[Path, str], _Content]] = {
     ".npz": _read_npz,
     ".csv": _read_csv,
     ".parquet": _read_parquet,
 }
 
 
-def _unique(file: Path, names: list[str], values: list[Any]) -> list[tuple[str, Any]]:
-    if repeated := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"{file}: two columns are called {repeated[0]!r}; give every column a name of its own")
-    return list(zip(names, values, strict=True))
-
-
-def _numbers(file: Path, name: str, cells: list[str]) -> np.ndarray:
-    """Return the cells of a column as whole numbers where all are, otherwise in floating point."""
-    try:
-        if all(cell.lstrip("+-").isdecimal() and len(cell) < 18 for cell in cells):
-            return np.array([int(cell) for cell in cells])
-        return np.array([float(cell) for cell in cells])
-    except ValueError:
-        row = next(k for k, cell in enumerate(cells) if not _is_number(cell))
-        held = f"{cells[row]!r}" if cells[row] else "no value"
-        raise ValueError(
-            f"{file}: column {name!r} has {held} in example {row + 1}; every cell must be a number: write classes as "
-            "0, 1, 2, ..."
-        ) from None
-
-
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
-def _of_columns(file: Path, columns: dict[str, np.ndarray], label: str) -> tuple[dict[str, Part], list[str]]:
+def _of_columns(file: Path, columns: dict[str, np.ndarray], label: str, indexed: bool) -> _Content:
     if label not in columns:
         found = ", ".join(list(columns)[:8]) + ", ..." * (len(columns) > 8)
         raise ValueError(f"{file}: no column is called {label!r}, but {found}; name the column of labels with --label")
     inputs = [values for name, values in columns.items() if name != label]
     if not inputs:
         raise ValueError(f"{file}: no column but the label {label!r}; add the inputs")
-    return {"train": (np.column_stack(inputs).astype(np.float64), columns[label])}, [c for c in columns if c != label]
+    data = {"train": (np.column_stack(inputs).astype(np.float64), columns[label])}
+    return _Content(data, [name for name in columns if name != label], indexed)
 
 
 # -------------------------------------------------------------------- checks
@@ -268,7 +270,7 @@ def _check_same_width(file: Path, data: dict[str, Part], first: Path, wanted: di
                 )
 
 
-def _check_same_columns(file: Path, columns: list[str], first: Path, wanted: list[str]) -> None:
+def _check_same_columns(file: Path, columns: Sequence[str], first: Path, wanted: Sequence[str]) -> None:
     if columns and wanted and columns != wanted:
         place = next(k for k, (a, b) in enumerate(zip(columns, wanted, strict=True)) if a != b)
         raise ValueError(

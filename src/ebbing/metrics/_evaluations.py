@@ -12,7 +12,7 @@ import numpy as np
 from ebbing._significance import SIGNIFICANCE_LEVEL, holm
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
-from ebbing.metrics._scores import Change, Score, change
+from ebbing.metrics._scores import Change, Score, change, check_units
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -220,8 +220,8 @@ def compare_evaluations(evaluations: Mapping[str, Mapping[str, Any]]) -> Evaluat
         The change of every benchmark from the first evaluation to the last.
 
     Raises:
-        ValueError: If there are fewer than two evaluations, they have no benchmark in common, or a benchmark was
-            measured by different metrics.
+        ValueError: If there are fewer than two evaluations, they have no benchmark in common, a benchmark was measured
+            by different metrics, or one evaluation is in fractions and another in percent.
 
     Example:
         >>> found = compare_evaluations({
@@ -244,6 +244,7 @@ def compare_evaluations(evaluations: Mapping[str, Mapping[str, Any]]) -> Evaluat
         raise ValueError(f"the evaluations have no benchmark in common: {shown}; evaluate the same ones")
     for name in benchmarks:
         _check_same(name, {evaluation: table[name] for evaluation, table in read.items()})
+    check_units({evaluation: [table[name] for name in benchmarks] for evaluation, table in read.items()})
     changes = tuple(change(tables[0][name], tables[-1][name]) for name in benchmarks)
     everything = dict.fromkeys(name for table in tables for name in table)
     return EvaluationComparison(

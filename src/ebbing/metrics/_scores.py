@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
@@ -12,6 +12,9 @@ import numpy as np
 
 QUANTILE_95 = 1.959963984540054
 """The 97.5% quantile of the normal distribution: half the width of a 95% interval, in standard errors."""
+
+_ABOVE_FRACTIONS, _BETWEEN_UNITS = 1.5, 10.0
+"""Scores above the first are no fractions; percent are 100 times as large, and no model gets ten times as bad."""
 
 
 @dataclass(frozen=True)
@@ -139,3 +142,24 @@ def _finite(what: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real) or not math.isfinite(value):
         raise ValueError(f"a {what} is {value!r}: give a finite number")
     return float(value)
+
+
+def check_units(scores: Mapping[str, Sequence[Score]]) -> None:
+    """Check that all evaluations are in one unit.
+
+    Args:
+        scores: The scores of each evaluation on the same benchmarks.
+
+    Raises:
+        ValueError: If one evaluation looks like fractions and another like percent.
+    """
+    values = {name: [one.value for one in own if one.higher_is_better] for name, own in scores.items()}
+    values = {name: own for name, own in values.items() if own}
+    fractions = [name for name, own in values.items() if min(own) >= 0 and max(own) <= 1]
+    percent = [name for name, own in values.items() if min(own) > _ABOVE_FRACTIONS and max(own) <= 100]
+    for one, other in ((one, other) for one in fractions for other in percent):
+        if sum(values[other]) >= _BETWEEN_UNITS * sum(values[one]):
+            spans = [f"{min(own):g} to {max(own):g} in {name}" for name, own in values.items() if name in (one, other)]
+            raise ValueError(
+                f"scores are {' and '.join(spans)}: fractions and percent? give all in one unit, 0.52 or 52"
+            )

@@ -44,14 +44,29 @@ def use_axes(ax: Axes | None, size: tuple[float, float] = (5.4, 3.4)) -> Axes:
 
 
 def plain_label(text: str) -> str:
-    r"""Return a name as a short label that matplotlib does not read as mathematics.
+    r"""Return a name as a short label that matplotlib does not read as mathematics; a long one without its middle.
 
     >>> plain_label("price in $ and another twenty words")
-    'price in \\$ and another …'
+    'price in \\$ a…wenty words'
     """
     text = escape_control(text)
-    text = text if len(text) <= _LONGEST_LABEL else text[: _LONGEST_LABEL - 1] + "…"
+    if len(text) > _LONGEST_LABEL:
+        begin = _LONGEST_LABEL // 2
+        text = f"{text[:begin]}…{text[begin + 1 - _LONGEST_LABEL :]}"
     return _drawable(text).replace("$", r"\$")
+
+
+def plain_labels(names: Sequence[str]) -> list[str]:
+    """Return labels of names that stand together: those that would look alike have their place, from 1, behind them.
+
+    >>> plain_labels(["a long name with one in the middle of it", "a long name with two in the middle of it", "short"])
+    ['a long name …iddle of it (1)', 'a long name …iddle of it (2)', 'short']
+    """
+    labels = [plain_label(name) for name in names]
+    alike = {
+        label for label in labels if len({name for name, own in zip(names, labels, strict=True) if own == label}) > 1
+    }
+    return [f"{label} ({place})" if label in alike else label for place, label in enumerate(labels, 1)]
 
 
 def _drawable(text: str) -> str:

@@ -10,12 +10,13 @@ import numpy.typing as npt
 
 from ebbing._tables import format_number
 from ebbing._validate import Array
-from ebbing.plot._axes import LINE_COLORS, add_legend, plain_label, use_axes
+from ebbing.plot._axes import LINE_COLORS, add_legend, plain_labels, use_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LABELS = {"forgetting": "expected forgetting $F_T$", "generalization": "expected generalization error $G_T$"}
+_BESIDE_UP_TO = 14
 _NAMES_UP_TO = 40
 _NUMBERS_UP_TO = 8
 _TASKS = "tasks learned"
@@ -88,7 +89,11 @@ def plot_error_curves(
     ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
     if S <= _NAMES_UP_TO:
         ax.set_xticks(range(S + 1))
-    add_legend(ax, lines, [plain_label(name) for name in names], loc="center left", bbox_to_anchor=(1.0, 0.5))
+    labels = plain_labels(names)
+    if max(map(len, labels)) > _BESIDE_UP_TO:  # beside the curves, long names would leave them no room
+        add_legend(ax, lines, labels, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
+    else:
+        add_legend(ax, lines, labels, loc="center left", bbox_to_anchor=(1.0, 0.5))
     return ax
 
 
@@ -115,9 +120,8 @@ def plot_error_heat_map(
     """
     L, names, first, unit = _checked(errors, names, first_steps)
     S, T = len(L) - 1, len(names)
-    labels = [plain_label(name) for name in names]
-    side = min(max(3.0, 0.16 * T), 6.5)
-    ax = use_axes(ax, size=(side + 1.4, side + 0.5 + 0.07 * max(map(len, labels))))
+    labels = plain_labels(names)
+    ax = use_axes(ax, size=heat_map_size(names))
     image = ax.imshow(L, cmap="cividis", aspect="auto", interpolation="nearest")
     if max(S, T) <= _NUMBERS_UP_TO:
         middle = 0.45 * np.nanmin(L) + 0.55 * np.nanmax(L)
@@ -133,6 +137,19 @@ def plot_error_heat_map(
         ax.set_xticks(range(T), labels, rotation=90, fontsize="small")
     ax.get_figure().colorbar(image, ax=ax, label=label)  # type: ignore[union-attr]
     return ax
+
+
+def heat_map_size(names: Sequence[str]) -> tuple[float, float]:
+    """Return the size of a figure in which `plot_error_heat_map` has room for its cells and names.
+
+    Args:
+        names: Names of the tasks (T,).
+
+    Returns:
+        Width and height in inches.
+    """
+    side = min(max(3.0, 0.16 * len(names)), 6.5)
+    return side + 1.4, side + 0.5 + 0.07 * max(map(len, plain_labels(names)))
 
 
 def plot_expectation_grid(

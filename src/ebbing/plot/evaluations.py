@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ebbing._tables import format_number
-from ebbing.plot._axes import plain_label, use_axes
+from ebbing.plot._axes import plain_labels, use_axes
 from ebbing.plot._style import BLUE, GRAY, STYLE, VERMILION, write_figure
 from ebbing.plot.order import picture_format
 
@@ -55,10 +55,10 @@ def plot_changes(comparison: EvaluationComparison, ax: Axes | None = None) -> Ax
         ax.annotate(text, (1.0, y), (6, 0), xycoords=("axes fraction", "data"), textcoords="offset points", va="center",
                     fontsize="small", annotation_clip=False)  # fmt: skip
     ax.axvline(0, color="black", lw=0.8)
-    ax.set_yticks(range(len(rows)), [plain_label(comparison.benchmarks[place]) for place in rows])
+    ax.set_yticks(range(len(rows)), plain_labels([comparison.benchmarks[place] for place in rows]))
     ax.set_ylim(len(rows) - 0.4, -0.6)
     ax.margins(x=0.08)
-    names = [plain_label(comparison.names[end]) for end in (0, -1)]
+    names = plain_labels([comparison.names[end] for end in (0, -1)])
     unit = "percentage points" if shares else "% of the first score"
     between = "\n" if len(names[0]) + len(names[1]) > 20 else " "
     ax.set_xlabel(f"change from {names[0]} to {names[1]}{between}({unit}; right is better)")

@@ -12,7 +12,7 @@ import numpy as np
 from ebbing._tables import format_number
 from ebbing._validate import Array
 from ebbing.order._tables import describe_objective
-from ebbing.plot._axes import add_legend, plain_label, use_axes
+from ebbing.plot._axes import add_legend, plain_labels, use_axes
 from ebbing.plot._style import BLUE, GRAY, GREEN, STYLE, VERMILION, picture_format, write_figure
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _NUMBERS_UP_TO = 8
 _NAMES_UP_TO = 40
+_SHORT = 8
 
 
 def plot_task_similarity(similarity: Array, names: Sequence[str], *, ax: Axes | None = None) -> Axes:
@@ -37,12 +38,14 @@ def plot_task_similarity(similarity: Array, names: Sequence[str], *, ax: Axes | 
         The axes, with a color bar beside them.
     """
     T = len(names)
-    labels = [plain_label(name) for name in names]
-    side, room = min(max(2.4, 0.3 * T), 6.5), 0.07 * max(map(len, labels))
-    ax = use_axes(ax, size=(side + room + 1.2, side + room + 0.3))
+    labels = plain_labels(names)
+    ax = use_axes(ax, size=similarity_size(names))
     image = ax.imshow(similarity, cmap="RdBu", vmin=-1, vmax=1, interpolation="nearest")
     if T <= _NAMES_UP_TO:
-        ax.set_xticks(range(T), labels, rotation=90, fontsize="small")
+        if long := max(map(len, labels)) > _SHORT:  # names once, below the map numbers
+            labels = [f"{label} · {place}" for place, label in enumerate(labels, 1)]
+        below = [f"{place}" for place in range(1, T + 1)] if long else labels
+        ax.set_xticks(range(T), below, rotation=0 if long else 90, fontsize="small")
         ax.set_yticks(range(T), labels, fontsize="small")
     if T <= _NUMBERS_UP_TO:
         for i in range(T):
@@ -51,6 +54,21 @@ def plot_task_similarity(similarity: Array, names: Sequence[str], *, ax: Axes | 
                 ax.text(j, i, f"{similarity[i, j]:.2f}", ha="center", va="center", color=color, fontsize="small")
     ax.get_figure().colorbar(image, ax=ax, label="similarity")  # type: ignore[union-attr]
     return ax
+
+
+def similarity_size(names: Sequence[str]) -> tuple[float, float]:
+    """Return the size of a figure in which `plot_task_similarity` has room for its numbers and names.
+
+    Args:
+        names: Names of the tasks (T,).
+
+    Returns:
+        Width and height in inches.
+    """
+    T, letters = len(names), max(map(len, plain_labels(names)))
+    side = min(max(2.4, (0.42 if T <= _NUMBERS_UP_TO else 0.24) * T), 6.5)
+    below = 0.3 if letters > _SHORT else 0.09 * letters
+    return side + 0.09 * letters + 1.2, side + below + 0.3
 
 
 def plot_forecast_orders(plan: ForecastPlan, *, ax: Axes | None = None) -> Axes:
@@ -100,7 +118,7 @@ def plot_forecast(forecast: Forecast, plan: ForecastPlan) -> Figure:
 
     from ebbing.plot.errors import plot_error_heat_map
 
-    names = [plain_label(name) for name in forecast.names] if forecast.T <= _NAMES_UP_TO else [""]
+    names = plain_labels(forecast.names) if forecast.T <= _NAMES_UP_TO else [""]
     side = min(max(3.2, 0.26 * forecast.T), 8.0) + 0.07 * max(map(len, names))
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(3 * side + 3.0, side + 0.6), layout="constrained")

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebbing._tables import format_number
-from ebbing.plot._axes import plain_label, use_axes
+from ebbing.plot._axes import plain_labels, use_axes
 from ebbing.plot._style import BLACK, BLUE, STYLE, VERMILION, picture_format, write_figure
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def plot_forgotten(
         for values, shift in ((first, -0.22), (last, 0.22)):
             ax.plot(values.T, np.repeat(rows[:, None] + shift, len(first), axis=1), "o", color=BLACK, ms=2, alpha=0.5)
     if T <= _NAMES_UP_TO:
-        ax.set_yticks(rows, [plain_label(name) for name in names])
+        ax.set_yticks(rows, plain_labels(names))
         for y, start, end in zip(rows, *means, strict=True):
             if np.isfinite(start) and np.isfinite(end):
                 text = format_number(float(end - start), "+.3g")

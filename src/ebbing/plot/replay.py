@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ebbing._tables import format_number
-from ebbing.plot._axes import LINE_COLORS, add_legend, plain_label, use_axes
+from ebbing.plot._axes import LINE_COLORS, add_legend, plain_labels, use_axes
 from ebbing.plot._style import BLACK, BLUE, STYLE, VERMILION, picture_format, write_figure
 
 if TYPE_CHECKING:
@@ -73,10 +73,10 @@ def plot_replay_plan(plan: ReplayPlan, *, ax: Axes | None = None) -> Axes:
     """
     ax = use_axes(ax)
     T, below = plan.problem.T, np.zeros(plan.problem.T)
-    handles, labels = [], []
+    names, handles, labels = plain_labels(plan.problem.names), [], []
     for j in np.flatnonzero(plan.replayed.any(axis=0)):
         handles.append(ax.bar(np.arange(1, T + 1), plan.replayed[:, j], bottom=below, color=LINE_COLORS[j % 8]))
-        labels.append(plain_label(plan.problem.names[j]))
+        labels.append(names[j])
         below = below + plan.replayed[:, j]
     ax.set(xlabel="step", ylabel="samples replayed", xlim=(0.4, T + 0.6))
     ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]

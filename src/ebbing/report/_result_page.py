@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial, reduce
@@ -102,13 +102,16 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
 """For each kind of result, the title of its page, and how to read the pictures that its methods draw."""
 
 
-def result_page(*results: Tabular, title: str | None = None, command: str = "") -> str:
+def result_page(
+    *results: Tabular, title: str | None = None, command: str = "", wording: Callable[[str], str] | None = None
+) -> str:
     """Return results as one self-contained page.
 
     Args:
         *results: What to show, one section each.
         title: The title; that of the first result by default.
         command: The command that gave them, to be shown at the end.
+        wording: A function that rewords titles and notes of tables, for readers who do not use Python.
 
     Returns:
         The page. It has no script, loads nothing and sends nothing.
@@ -125,7 +128,7 @@ def result_page(*results: Tabular, title: str | None = None, command: str = "") 
     check_installed("jinja2", "a page")
     from markupsafe import Markup
 
-    parts = [_part(result, place) for place, result in enumerate(results)]
+    parts = [_part(result, place, wording) for place, result in enumerate(results)]
     return render(
         "result.html.j2",
         parts=parts,
@@ -137,18 +140,25 @@ def result_page(*results: Tabular, title: str | None = None, command: str = "") 
     )
 
 
-def write_result(path: str | os.PathLike[str], results: Iterable[Tabular], *, command: str = "") -> None:
+def write_result(
+    path: str | os.PathLike[str],
+    results: Iterable[Tabular],
+    *,
+    command: str = "",
+    wording: Callable[[str], str] | None = None,
+) -> None:
     """Write the page of results to a file that any browser opens from disk.
 
     Args:
         path: The file, such as "order.html".
         results: What to show, one section each.
         command: The command that gave them.
+        wording: As for `result_page`.
     """
-    write_atomic(Path(path), result_page(*results, command=command))
+    write_atomic(Path(path), result_page(*results, command=command, wording=wording))
 
 
-def _part(result: Tabular, place: int) -> dict[str, Any]:
+def _part(result: Tabular, place: int, wording: Callable[[str], str] | None = None) -> dict[str, Any]:
     """Return one result as the template takes it; tables and pictures are escaped already."""
     from markupsafe import Markup
 
@@ -156,6 +166,8 @@ def _part(result: Tabular, place: int) -> dict[str, Any]:
     heading, readings = PAGES.get(name, (name, {}))
     answer = result._answer()
     tables = [_without(answer, table) for table in result._tables()]
+    if wording is not None:
+        tables = [table.reword(wording) for table in tables]
     return {
         "heading": heading,
         "answer": escape_control(answer),
@@ -163,7 +175,7 @@ def _part(result: Tabular, place: int) -> dict[str, Any]:
         "pictures": [
             (Markup(picture), _reading(result, reading))
             for method, reading in readings.items()
-            if (picture := _picture(result, method, place))
+            if (picture := _picture(result, method, place, _size(result, method, _reading(result, reading))))
         ],
         "data": _data(result),
         "file": f"{name.lower()}.csv",
@@ -185,7 +197,7 @@ def _without(answer: str, table: Table) -> Table:
     return replace(table, title=title, notes=[note for note in table.notes if note != answer])
 
 
-def _picture(result: Tabular, method: str, place: int) -> str:
+def _picture(result: Tabular, method: str, place: int, size: tuple[float, float]) -> str:
     """Return what a method draws; nothing without matplotlib, or where there is nothing to draw."""
     if getattr(result, "used", None) == 0:  # a plan that replays nothing
         return ""
@@ -197,9 +209,27 @@ def _picture(result: Tabular, method: str, place: int) -> str:
     from ebbing.plot._style import inline_picture
 
     try:
-        return inline_picture(draw, f"{place} {method}", WIDE if method in ("plot", "forgotten") else SQUARE)
+        return inline_picture(draw, f"{place} {method}", size)
     except ValueError:  # such as the forgetting of a single task
         return ""
+
+
+def _size(result: Any, method: str, reading: str) -> tuple[float, float]:
+    """Return the size of a picture, which grows with the number of tasks where each has a row or a column."""
+    usual = WIDE if method in ("plot", "forgotten") else SQUARE
+    if find_spec("matplotlib") is None:
+        return usual
+    from ebbing.plot.errors import heat_map_size
+    from ebbing.plot.forecasts import similarity_size
+
+    if reading == SIMILARITY:
+        return similarity_size(_task_names(result))
+    if reading == HEAT_MAP:
+        width, height = heat_map_size(_task_names(result))
+        return max(width, 5.6), height
+    if method == "forgotten":
+        return usual[0], min(max(usual[1], 1.2 + 0.2 * len(_task_names(result))), 9.0)
+    return usual
 
 
 def _is_large(result: Any) -> bool:

@@ -3,7 +3,14 @@
 import pytest
 import typer
 
-from ebbing.cli.parsing import check_output_folder, parse_numbers, parse_objective, parse_tasks, parse_whole
+from ebbing.cli.parsing import (
+    check_output_folder,
+    parse_number,
+    parse_numbers,
+    parse_objective,
+    parse_tasks,
+    parse_whole,
+)
 from ebbing.io import parse_problem
 
 
@@ -52,6 +59,15 @@ def test_no_task_at_all_is_left_to_the_problem():
 )
 def test_numbers(text, value):
     assert parse_numbers("n", text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "way"),
+    [("12%", "write 0.12"), ("0,12", "write with a point: 0.12"), ("much", "write it as 0.12"), ("x%", "write it as")],
+)
+def test_no_number(text, way):
+    with pytest.raises(typer.BadParameter, match=f"{text!r} is not a number; {way}"):
+        parse_number(text)
 
 
 @pytest.mark.parametrize("text", ["", ",", "50,", ",50", "x", "50;60", "50 60", "[50]", "0x10", "1/2", "50%"])

@@ -1,6 +1,7 @@
 """Data of users in all its forms becomes the same rows, and bad data is named."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
@@ -108,3 +109,22 @@ def test_bad_data_is_named(case):
     tasks, message = BAD[case]
     with pytest.raises(ValueError, match=message):
         Examples.read(tasks)
+
+
+@pytest.mark.parametrize(
+    ("column", "way"),
+    [
+        ("label", r"give \(frame\.drop\(columns='label'\), frame\['label'\]\)$"),
+        ("Target", r"give \(frame\.drop\(columns='Target'\), frame\['Target'\]\)$"),
+        ("kind", r"give \(frame\.drop\(columns='label'\), frame\['label'\]\)$"),
+    ],
+)
+@pytest.mark.parametrize("part", [False, True])
+def test_a_frame_is_to_be_given_as_a_pair(column, way, part):
+    frame = pd.DataFrame(X).assign(**{column: Y})
+    with pytest.raises(
+        ValueError, match=rf"^task 'a'(, train)?: a DataFrame, which does not say which column is the label; {way}"
+    ):
+        Examples.read({"a": {"train": frame, "test": frame} if part else frame})
+    pair = (frame.drop(columns=column), frame[column])
+    assert np.array_equal(Examples.read({"a": pair}).inputs, Examples.read({"a": (X, Y)}).inputs)

@@ -272,3 +272,21 @@ def test_replay_of_classes_is_told_by_accuracy():
 def test_bad_replay(order, shares, message):
     with pytest.raises(ValueError, match=message):
         forecast("linear", similar_pairs()).replay(order, shares=shares)
+
+
+def test_replay_counts_whole_examples_of_old_tasks():
+    random = np.random.default_rng(0)
+    data = {}
+    for name, n in {"low": 400, "middle": 40, "high": 12}.items():
+        x = random.standard_normal((n, 6))
+        data[name] = (x, (x[:, 0] > 0).astype(int))
+    curve = forecast("linear", data).replay(["low", "high"], shares=[0.01, 1])
+    assert curve.counts.tolist() == [[0], [2], [200]]
+    assert curve.train_sizes.tolist() == [200]
+    assert curve.to_frame()["examples"].tolist() == [0, 2, 200]
+    text = " ".join(curve.summary().split())
+    assert "Examples are those of each old task, of 200 that train it" in text
+    both = forecast("linear", data).replay(shares=[0.05, 1])
+    assert both.counts.tolist() == [[0, 0], [10, 2], [200, 30]]
+    assert [row[1] for row in both._tables()[0].rows] == ["0", "2 to 10", "30 to 200"]
+    assert "of 30 to 200 that train it" in " ".join(both.summary().split())

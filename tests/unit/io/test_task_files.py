@@ -1,6 +1,7 @@
 """Files of tasks: what is read, and that every bad file is named with the reason."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from ebbing.io.task_files import read_task_files, reorder_tasks
@@ -63,9 +64,18 @@ def test_labels_with_fractions_are_floating_point(folder):
         ("", "an empty file"),
         ("\n\n", "no examples"),
         ("a,b,label\n", "no examples"),
-        ("a,b,label\n1,2,0\n1,nan,1\n", r"inputs has nan in example 2; every number must be finite"),
-        ("a,b,label\n1,2,0\n1,,1\n", "column 'b' has no value in example 2"),
-        ("a,b,label\n1,2,0\n1,cat,1\n", "column 'b' has 'cat' in example 2; every cell must be a number"),
+        ("a,b,label\n1,2,0\n1,nan,1\n", "column 'b' has 'nan' in example 2; every number must be finite: fill it in"),
+        ("a,b,label\n1,2,0\n1,NA,1\n", "column 'b' has 'NA' in example 2; every number must be finite: fill it in"),
+        ("a,b,label\n1,2,0\n1,-inf,1\n", "column 'b' has '-inf' in example 2; every number must be finite"),
+        ("a,b,label\n1,2,0\n1,3,\n", "column 'label' has no value in example 2; every number must be finite"),
+        (
+            "a,b,label\n1,2,0\n1,,1\n",
+            "column 'b' has no value in example 2; every number must be finite: fill it in, or leave",
+        ),
+        (
+            "a,b,label\n1,2,0\n1,cat,1\n",
+            "column 'b' has 'cat' in example 2; every cell must be a number: write words as columns of 0 and 1",
+        ),
         ("a,b,label\n1,2,cat\n1,3,dog\n", "column 'label' has 'cat' in example 1; .*write classes as 0, 1"),
         ("a,b,label\n1,2,0\n1,2\n", "line 3 has 2 cells, the first 3"),
         ("a,b,target\n1,2,0\n1,2,1\n", "no column is called 'label', but a, b, target; .*--label"),
@@ -147,9 +157,17 @@ def test_folders_without_two_tasks_are_refused(folder):
         read_task_files(folder / "a.csv")
 
 
-@pytest.mark.parametrize("order", ["a", "a,b,b", "a,c", ""])
-def test_an_order_names_every_task_once(order):
-    with pytest.raises(ValueError, match="name every task once"):
+@pytest.mark.parametrize(
+    ("order", "wrong"),
+    [
+        ("a", "'b' is missing"),
+        ("a,b,b", "'b' is named twice"),
+        ("a,c", "there is no task 'c'"),
+        ("", "there is no task ''"),
+    ],
+)
+def test_an_order_names_every_task_once(order, wrong):
+    with pytest.raises(ValueError, match=f"order='{order}': {wrong}; name every task once"):
         reorder_tasks({"a": 1, "b": 2}, order)
 
 
@@ -167,3 +185,42 @@ def test_an_unknown_compression_is_an_error_in_words(folder):
     (folder / "bad.npz").write_bytes(bytes(content))
     with pytest.raises(ValueError, match=r"bad\.npz: not a readable npz file \(That compression method"):
         read_task_files(folder)
+
+
+@pytest.mark.parametrize("name", ["", "Unnamed: 0"])
+def test_the_index_of_a_pandas_frame_is_left_out(folder, name):
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "label": Y})
+    frame.to_csv(folder / "b.csv", index_label=name)
+    frame.to_csv(folder / "c.csv", index=False)
+    frame.to_csv(folder / "d.csv", index_label=name)
+    with pytest.warns(
+        UserWarning, match=r"^b\.csv and 1 more: the index of a pandas frame.* write files with index=False"
+    ):
+        found = read_task_files(folder)
+    assert all(np.array_equal(data["train"][0], X) for data in found.values())
+
+
+def test_a_first_column_that_does_not_count_needs_a_name(folder):
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "label": Y})
+    frame.iloc[::-1].to_csv(folder / "b.csv")  # the index of a shuffled frame
+    with pytest.raises(ValueError, match=r"b\.csv: the first column has no name; .*index=False; .*give it a name"):
+        read_task_files(folder)
+    frame.index = [f"row {k}" for k in range(6)]
+    frame.to_csv(folder / "b.csv")
+    with pytest.raises(ValueError, match=r"b\.csv: the first column has no name"):
+        read_task_files(folder)
+
+
+@pytest.mark.filterwarnings("error")
+def test_inputs_that_count_are_kept_if_they_have_a_name(folder):
+    (folder / "b.csv").write_text("day,b,label\n0,5,0\n1,6,1\n2,7,1\n")
+    assert read_task_files(folder)["b"]["train"][0][:, 0].tolist() == [0, 1, 2]
+
+
+def test_the_index_of_a_parquet_file_is_left_out(folder):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "label": Y}, index=[3, 1, 4, 5, 9, 2])
+    frame.to_parquet(folder / "b.parquet", engine="pyarrow")
+    with pytest.warns(UserWarning, match=r"b\.parquet: the index of a pandas frame"):
+        found = read_task_files(folder)
+    assert np.array_equal(found["b"]["train"][0], X)

@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 import ebbing
-from ebbing.plot._style import picture_format
-from ebbing.plot.forecasts import plot_forecast, save_forecast
+from ebbing.plot._style import inline_picture, picture_format
+from ebbing.plot.errors import plot_error_curves
+from ebbing.plot.forecasts import plot_forecast, plot_task_similarity, save_forecast, similarity_size
 
 
 def forecast(T):
@@ -46,3 +47,46 @@ def test_a_picture_without_matplotlib_is_refused_before_work(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ValueError, match=r"a\.png: pictures are drawn with matplotlib, which is missing: pip install"):
         picture_format(Path("a.png"))
+
+
+LONG = "a quite long task name about subject"
+
+
+@pytest.mark.parametrize("T", [3, 8])
+@pytest.mark.parametrize("name", ["t", LONG])
+def test_numbers_of_similarities_fit_their_cells(T, name):
+    names, drawn = [f"{name} {k}" for k in range(T)], []
+    inline_picture(
+        lambda ax: drawn.append(plot_task_similarity(np.full((T, T), -0.88), names, ax=ax)),
+        "test",
+        similarity_size(names),
+    )
+    (ax,) = drawn
+    cell = ax.get_window_extent().width / T
+    assert len(ax.texts) == T * T
+    assert max(text.get_window_extent().width for text in ax.texts) < cell
+    assert ax.get_window_extent().width == pytest.approx(ax.get_window_extent().height, rel=0.01)
+
+
+def test_long_names_stand_once_beside_similarities():
+    ax = plot_task_similarity(np.eye(3), [f"{LONG} {k}" for k in range(3)])
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["1", "2", "3"]
+    assert [text.get_text()[-5:] for text in ax.get_yticklabels()] == ["0 · 1", "1 · 2", "2 · 3"]
+    ax = plot_task_similarity(np.eye(2), ["cats", "dogs"])
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["cats", "dogs"]
+
+
+@pytest.mark.parametrize("name", ["t", LONG])
+def test_a_legend_leaves_room_for_the_curves(name):
+    matrix = np.random.default_rng(0).random((9, 8))
+    ax = plot_error_curves(matrix, [f"{name} {k}" for k in range(8)])
+    ax.figure.canvas.draw()
+    assert ax.get_window_extent().width > 0.6 * ax.figure.bbox.width
+    assert ax.get_window_extent().height > 0.4 * ax.figure.bbox.height
+    legend = ax.get_legend()
+    assert legend is not None
+    box = legend.get_window_extent()
+    assert not box.overlaps(ax.get_window_extent())
+    assert box.x0 >= 0
+    assert box.x1 <= ax.figure.bbox.width
+    assert len({text.get_text() for text in legend.get_texts()}) == 8

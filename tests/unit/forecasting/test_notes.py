@@ -1,0 +1,103 @@
+"""What a forecast says against itself: labels, sizes, and tasks that are not learned."""
+
+import numpy as np
+import pytest
+
+from ebbing.forecasting import forecast
+
+
+def linear_task(n=200, d=5, seed=0):
+    random = np.random.default_rng(seed)
+    x = random.standard_normal((n, d))
+    return x, (x @ random.standard_normal(d) > 0).astype(int)
+
+
+def noise(n=400, share=0.5, d=5, seed=3):
+    random = np.random.default_rng(seed)
+    return random.standard_normal((n, d)), (random.random(n) < share).astype(int)
+
+
+def notes(tasks, **settings):
+    return " ".join(forecast("linear", tasks, **settings).notes)
+
+
+def test_good_tasks_have_no_notes():
+    assert notes({"a": linear_task(), "b": linear_task(seed=1)}) == ""
+
+
+def test_a_task_below_its_commonest_label_is_named():
+    tasks = {"fair": linear_task(), "rare": noise(share=0.03)}
+    found = forecast("linear", tasks)
+    labels = found.model.targets.values[found.model.test[1]]
+    learned, share = found.accuracies()[2, 1], 1 - labels.mean()
+    assert learned <= share
+    (note,) = (note for note in found.notes if "commonest answer" in note)
+    shown = f"rare ({learned:.0%} just learned, commonest label {share:.0%}), in"
+    assert f"Learned no better than the commonest answer: {shown}" in note
+
+
+def test_a_rare_label_that_is_learned_has_no_note():
+    x, _ = linear_task(n=400)
+    rare = (x[:, 0] > 1.5).astype(int)  # 7% of ones, learned by a linear model up to a few
+    found = forecast("linear", {"fair": linear_task(), "rare": (x, rare)}, train_size=300, test_size=100)
+    assert found.accuracies()[2, 1] > 1 - rare.mean()
+    assert "commonest" not in " ".join(found.notes)
+
+
+def test_classes_are_compared_with_their_commonest():
+    random = np.random.default_rng(0)
+    labels = random.choice(4, 400, p=(0.7, 0.1, 0.1, 0.1))
+    assert "commonest answer: a (" in notes({"a": (random.standard_normal((400, 3)), labels), "b": linear_task(d=3)})
+
+
+def test_at_most_six_tasks_are_named():
+    tasks = {f"t{k}": noise(n=80, share=0.1, seed=k) for k in range(12)}
+    found = [note for note in forecast("linear", tasks).notes if "commonest" in note]
+    assert found[0].count("just learned") == 6
+    assert " more, in test examples." in found[0]
+
+
+def test_tasks_with_few_test_examples_are_named():
+    tasks = {"large": linear_task(), "tiny": linear_task(n=7), "edge": linear_task(n=80)}  # 50, 2 and 20 test examples
+    note = "Very few test examples: tiny (2, fewer than 20). Their numbers mean little."
+    assert note in forecast("linear", tasks).notes
+    del tasks["tiny"]
+    assert forecast("linear", tasks).notes == ()
+    given = {"train": tasks["large"], "test": tuple(part[:19] for part in tasks["large"])}
+    assert "Very few test examples: given (19," in notes({"given": given, "large": tasks["large"]})
+
+
+def test_tasks_with_one_label_are_named():
+    x, y = linear_task()
+    constant = {"a": (x, y), "b": (x, np.ones_like(y))}
+    assert notes(constant) == "Check the data of b: all examples have the same label."
+
+
+def test_one_hot_labels_are_noticed():
+    x, y = linear_task()
+    say = "Labels look one-hot, and are taken as numbers: give class numbers (labels.argmax(1)) for accuracies."
+    for kind in (float, int):
+        assert say in notes({name: (x, np.eye(3, dtype=kind)[y]) for name in "ab"})
+    two_of_three = np.eye(3)[y] + np.eye(3)[2]
+    assert "one-hot" not in notes(dict.fromkeys("ab", (x, two_of_three)))
+    assert "one-hot" not in notes({name: (x, np.eye(3)[y] / 2) for name in "ab"})
+
+
+def test_tasks_that_are_not_learned_are_named():
+    tasks = {name: noise(n=100, seed=k) for k, name in enumerate("ab")}
+    assert "2 of 3 tasks are hardly learned by this model: a, b. " in notes(tasks | {"c": linear_task()})
+
+
+@pytest.mark.parametrize(
+    ("settings", "advice"),
+    [
+        ({}, "say so: training_error, or learning_rate and steps."),
+        ({"learning_rate": 1e-4, "steps": 3}, "Train them longer: more steps, or a larger learning_rate."),
+        ({"training_error": 0.24}, "If training fits them better, give a smaller training_error."),
+        ({"time": 1e-3}, "Train them longer: a larger time."),
+        ({"ridge": 1e6}, "If training moves further, give a smaller ridge."),
+    ],
+)
+def test_advice_fits_what_was_said_about_training(settings, advice):
+    tasks = {name: noise(n=100, seed=k) for k, name in enumerate("ab")}
+    assert advice in notes(tasks, **settings)
