@@ -80,7 +80,8 @@ def main() -> None:
     print(forgetting.matrix.summary())
 
     # 2. The same under GPM: every task has its own classifier; whatever else is trained is protected. Adapters have few
-    # input directions, and all of them matter: a higher share of them has to be protected.
+    # input directions, and all of them matter: a higher share of them has to be protected. After two tasks hardly any
+    # is left, and a warning says so: the third task learns nothing there.
     adapters = get_peft_model(make_model(), LoraConfig(r=8, target_modules="all-linear", task_type="SEQ_CLS"))
     for title, model, share in (("GPM", make_model(), 0.97), ("GPM on adapters", adapters, 0.999)):
         learner = Gpm(threshold=Threshold(share), per_task=("*classifier*",)).start(model)

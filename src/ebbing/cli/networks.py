@@ -82,6 +82,8 @@ def train(
 ) -> None:
     """Train a network on a stream of tasks and measure forgetting.
 
+    The streams are those of MNIST and CIFAR-100; for your model and data, use ebbing.learn in Python.
+
     An interrupted command continues where it stopped when it is started again.
 
     Example: ebbing train --stream pmnist --method trgp+ --seed 0

@@ -41,7 +41,7 @@ class Pairs:
     new: Array
 
     @classmethod
-    def of(cls, matrices: Mapping[tuple[int, int], Array], T: int) -> Pairs:
+    def of(cls, matrices: Mapping[tuple[int, ...], Array], T: int) -> Pairs:
         """Return the errors of all pairs.
 
         Args:

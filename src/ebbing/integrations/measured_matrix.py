@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 
 _KEYS: Mapping[Kind, str] = {"error": "errors", "accuracy": "accuracies"}
 _SCHEMA = "ebbing.matrix/"
+_UNMEASURED = (
+    "Nothing is measured yet: train a task first, with transformers by forgetting.attach(trainer) and trainer.train(), "
+    "with Lightning by Trainer(callbacks=[forgetting]).fit(module, loader)."
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -152,6 +156,9 @@ class MeasuredMatrix(Tabular):
         return self.metrics._answer() if self.learned else ""
 
     def _tables(self) -> Sequence[Table]:
+        if np.isnan(self.values).all():
+            return (Table(_UNMEASURED),)
+
         def row(t: int) -> list[str]:
             after = self.names[t - 1] if t else "nothing (initial model)"
             return [after, *(format_number(value, ".4g") for value in self.values[t])]

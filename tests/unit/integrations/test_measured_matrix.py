@@ -40,6 +40,17 @@ def test_metrics_before_the_end_are_of_learned_tasks():
     assert MeasuredMatrix(np.full((2, 1), np.nan), ("news",), "accuracy").learned == 0
 
 
+def test_matrix_without_values_says_what_to_call():
+    values = np.full((4, 3), np.nan)
+    found = MeasuredMatrix(values, NAMES, "accuracy")
+    for text in (found.summary(), found._repr_html_()):
+        assert "Nothing is measured yet" in text
+        assert "trainer.train()" in text
+        assert "-" not in text.replace("</", "")  # no table of dashes
+    values[0] = 0.5
+    assert "Nothing is measured" not in found.summary()
+
+
 def test_upper_triangle_need_not_be_measured():
     values = np.where(np.arange(4)[:, None] > np.arange(3), VALUES, np.nan)
     assert MeasuredMatrix(values, NAMES, "accuracy").learned == 3

@@ -128,9 +128,10 @@ def unchanged_weights(layers: list[Layer], parameters: Iterable[nn.Parameter]) -
     if trainable and not any(one.changed for one in parametrizations):
         others_changed = any(not torch.equal(parameter, before) for parameter, before in others)
         what = "biases, heads or norms were trained, but no layer" if others_changed else "nothing was trained"
+        full = "; if it has them, the task has no inputs in the directions that are free" if others_changed else ""
         warn(
             f"{what}; in a custom loop, give the optimizer the parameters that task() yields: an optimizer created "
-            "before does not have them"
+            f"before does not have them{full}"
         )
 
 

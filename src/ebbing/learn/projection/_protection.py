@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from ebbing.learn.projection._calls import Calls
 from ebbing.learn.projection._integrity import check_basis_update
 from ebbing.learn.projection._layers import Layer
+from ebbing.learn.projection._room import warn_if_full
 from ebbing.learn.projection._rules import ProjectionRules
 from ebbing.learn.projection._trust_region import TrustRegion
 from ebbing.learn.projection.subspaces import BasisUpdate
@@ -25,9 +26,13 @@ def check_settings(method: ProjectionRules, layers: list[Layer]) -> None:
 
 
 def parametrize_layers(
-    method: ProjectionRules, layers: list[Layer], trust_region: TrustRegion
+    method: ProjectionRules, layers: list[Layer], trust_region: TrustRegion, task: str
 ) -> dict[str, nn.Parameter]:
-    """Reparametrize the weight of every layer for a new task, and return the parameters to train by name."""
+    """Reparametrize the weight of every layer for a new task, and return the parameters to train by name.
+
+    Warns if protection leaves the task hardly any direction: it would be learned badly, and nobody would know why.
+    """
+    warn_if_full(method, layers, trust_region, task)
     named: dict[str, nn.Parameter] = {}
     for layer, trusted in zip(layers, trust_region, strict=True):
         parameters = layer.parametrize(trusted, method.parametrization, starts_from_latest=method.starts_from_latest)

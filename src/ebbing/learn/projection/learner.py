@@ -158,7 +158,7 @@ class ProjectionLearner(BaseLearner):
                 with self._reserved(reason), preserved_modes(self.network), self._frozen_norms(), no_fast_path():
                     self._pending_restore = undo
                     with no_autocast(self.layers[0].weight):
-                        parameters = self._start_task(inputs, labels, loss)
+                        parameters = self._start_task(task, inputs, labels, loss)
                     shapes = buffer_shapes(self.network)
                     with (
                         unchanged_weights(self.layers, parameters),
@@ -179,12 +179,12 @@ class ProjectionLearner(BaseLearner):
                 self._restore_network()
                 raise
 
-    def _start_task(self, inputs: Inputs, labels: Tensor, loss: Loss) -> TrainableParameters:
+    def _start_task(self, task: str, inputs: Inputs, labels: Tensor, loss: Loss) -> TrainableParameters:
         """Select the trusted tasks, parametrize every layer, and return the parameters to train."""
         self._write_values({name: self._initial_values[name] for name in self._per_task})
         trust_region = self._select_trust_region(inputs, labels, loss_of(self.network, loss))
         self.trusted.append(trusted_names(self.layers, trust_region, self.tasks))
-        named = parametrize_layers(self.method, self.layers, trust_region)
+        named = parametrize_layers(self.method, self.layers, trust_region, task)
         forward = bind_task(self.network, len(self.tasks))
         some = first_inputs(inputs, batch_size(self.network) or MAX_CHECKED)
         check_single_use(self.layers, forward, self.network, some, self.method.per_task)

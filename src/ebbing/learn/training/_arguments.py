@@ -85,7 +85,14 @@ def as_tensors(data: Any, dtype: torch.dtype) -> Any:
 def _has_arrays(data: Any) -> bool:
     if isinstance(data, Mapping):
         return _has_arrays([*data.values()])
-    return isinstance(data, np.ndarray) or (isinstance(data, tuple | list) and any(map(_has_arrays, data)))
+    if isinstance(data, tuple | list):
+        return any(map(_has_arrays, data))
+    return isinstance(as_array(data), np.ndarray)
+
+
+def as_array(data: Any) -> Any:
+    """Return a DataFrame or a Series, of pandas or a relative, as an array; anything else as it is."""
+    return data.to_numpy() if not isinstance(data, type) and callable(getattr(data, "to_numpy", None)) else data
 
 
 def as_batches(data: Any, dtype: torch.dtype, size: int, generator: torch.Generator | None) -> Data:
@@ -160,6 +167,7 @@ def as_input_tensor(inputs: Any, dtype: torch.dtype) -> Any:
     """Return arrays as tensors, floating-point numbers as the given type; anything else as it is."""
     if isinstance(inputs, Mapping):
         return {name: as_input_tensor(part, dtype) for name, part in inputs.items()}
+    inputs = as_array(inputs)
     if not isinstance(inputs, np.ndarray):
         return inputs
     tensor = _tensor("inputs", inputs)
@@ -167,6 +175,7 @@ def as_input_tensor(inputs: Any, dtype: torch.dtype) -> Any:
 
 
 def _as_label_tensor(labels: Any, dtype: torch.dtype) -> Any:
+    labels = as_array(labels)
     if not isinstance(labels, np.ndarray):
         return labels
     tensor = _tensor("labels", labels)

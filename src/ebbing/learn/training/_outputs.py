@@ -81,6 +81,28 @@ def class_dimension(outputs: Tensor, labels: Tensor) -> int:
     return -1 if labels.shape == last != first else 1
 
 
+def describe_wrong_class(labels: Tensor, count: int) -> str:
+    """Say which label is no class of a network.
+
+    Args:
+        labels: Classes (n, ...), at least one of them not from 0 to count - 1.
+        count: The number of the network's outputs.
+
+    Returns:
+        The sentence of an error.
+
+    Example:
+        >>> describe_wrong_class(torch.tensor([0, 7]), 2)
+        'label 7, but the network has 2 outputs: give classes from 0 to 1, or a network with 8 outputs'
+    """
+    if (largest := int(labels.max())) < count:
+        lowest = int(labels[labels != IGNORED].min())
+        return f"label {lowest}: give classes from 0 to {count - 1}, and {IGNORED} where none counts"
+    has = f"label {largest}, but the network has {count} output{'s' if count > 1 else ''}"
+    classes = f"classes from 0 to {count - 1}" if count > 1 else "binary labels as 1.0 or 0.0, of the outputs' shape"
+    return f"{has}: give {classes}, or a network with {largest + 1} outputs"
+
+
 def count_correct(outputs: Tensor, labels: Tensor) -> tuple[int, int]:
     """Count correct predictions, and all.
 

@@ -74,10 +74,10 @@ class BaseLearner(PersistentNetwork, ABC):
 
         Args:
             task: Name of the task.
-            data: A pair (inputs, labels) of tensors or NumPy arrays, or a dataset of such pairs, which is shuffled anew
-                every epoch; or an iterable of batches, such as a DataLoader; or a `TaskData`. Inputs may be a
-                dictionary of tensors, which the network takes as keywords. A dictionary that also has "labels" counts
-                as a pair.
+            data: A pair (inputs, labels) of tensors, NumPy arrays or pandas tables, or a dataset of pairs, which is
+                shuffled anew every epoch; or an iterable of batches, such as a DataLoader; or a `TaskData`. Inputs may
+                be a dictionary of tensors, which the network takes as keywords. A dictionary that also has "labels"
+                counts as a pair.
             validation: Validation data for a schedule with patience; by default that of a `TaskData`.
             loss: The mean loss of outputs and labels; by default cross-entropy. Causal language models of transformers
                 take `labels=input_ids`, as their own loss does: outputs predict the next token.
@@ -133,7 +133,7 @@ class BaseLearner(PersistentNetwork, ABC):
 
         Args:
             task: Name of a learned task, or None for the current network, as for a task that has not been learned.
-            inputs: Inputs, a tensor or NumPy array (n, ...), or a dictionary of them.
+            inputs: Inputs, a tensor, a NumPy array (n, ...) or a pandas DataFrame, or a dictionary of them.
 
         Returns:
             Outputs, (n, ...): of a network that returns a dictionary or a `ModelOutput`, the logits, and of one that

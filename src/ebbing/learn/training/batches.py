@@ -280,6 +280,11 @@ def _check_iterable(data: object) -> Iterable[object]:
             f"a dictionary with {', '.join(map(repr, data))}: give a pair (inputs, labels), or a dictionary with "
             "'labels'"
         )
+    if hasattr(data, "to_numpy"):
+        raise ValueError(
+            f"{_describe_type(data)} alone: give a pair (inputs, labels), such as (table.drop(columns='label'), "
+            "table['label'])"
+        )
     if not isinstance(data, Iterable) or isinstance(data, str):
         raise ValueError(
             f"{_describe_type(data)}: give inputs and labels, two tensors, or an iterable of such pairs, one per batch"

@@ -18,8 +18,9 @@ from torch.nn import functional
 
 from ebbing._validate import check_count
 from ebbing.learn._inputs import Inputs
+from ebbing.learn.training._divergence import LossRecord
 from ebbing.learn.training._optimizer_steps import Objective, Steps
-from ebbing.learn.training._outputs import class_dimension, output_tensor
+from ebbing.learn.training._outputs import class_dimension, describe_wrong_class, output_tensor
 from ebbing.learn.training._training_state import TrainingState
 from ebbing.learn.training.batches import Pair, split_inputs
 from ebbing.learn.training.optimization import Optimization
@@ -130,13 +131,11 @@ def task_loss(outputs: Tensor, labels: Tensor) -> Tensor:
                 f"labels of shape {tuple(labels.shape)} for outputs {tuple(outputs.shape)}: give one class per "
                 f"example, of shape {tuple(outputs.shape[:1])}, or binary labels for every output as 1.0 or 0.0"
             )
+        logits = outputs.movedim(class_dimension(outputs, labels), 1)
         try:
-            return functional.cross_entropy(outputs.movedim(class_dimension(outputs, labels), 1), labels)
+            return functional.cross_entropy(logits, labels)
         except IndexError:
-            raise ValueError(
-                f"a label of {int(labels.max())} or {int(labels.min())} for outputs of shape {tuple(outputs.shape)}: "
-                "give classes from 0, and the network one output per class"
-            ) from None
+            raise ValueError(describe_wrong_class(labels, logits.shape[1])) from None
     if outputs.shape != labels.shape:
         raise ValueError(
             f"labels {tuple(labels.shape)} of {labels.dtype} for outputs {tuple(outputs.shape)}: give classes as "
@@ -187,7 +186,8 @@ def fit(
     if schedule.patience is not None and validation is None:
         raise ValueError(f"patience={schedule.patience}: give validation data, or set patience to None")
     steps = None if optimization is None else _optimizer_steps(schedule, optimization, parameters)
-    objective = _objective(forward, loss)
+    losses = LossRecord()
+    objective = _objective(forward, loss, losses)
     state = TrainingState(schedule.learning_rate if steps is None else steps.rate, task, steps)
 
     def values() -> list[Tensor]:
@@ -198,6 +198,7 @@ def fit(
     saved_at = time.monotonic()
     while state.epoch < schedule.epochs and (schedule.patience is None or state.rate >= schedule.min_learning_rate):
         network.train()
+        losses.start_epoch()
         if not (steps.run(objective, batches()) if steps else _epoch(objective, parameters, batches(), state.rate)):
             raise ValueError(
                 f"the data yields no batches in epoch {state.epoch + 1} (a generator can be read only once: give a "
@@ -220,6 +221,7 @@ def fit(
             f"training diverged: weights are no longer finite at learning rate {state.initial_rate:g}; lower it, "
             "or check that all inputs are finite"
         )
+    losses.warn_if_diverged(task, state.initial_rate, None if state.best is None else state.best_loss)
 
 
 def _optimizer_steps(
@@ -239,8 +241,8 @@ def _optimizer_steps(
     return steps
 
 
-def _objective(forward: Callable[[Inputs], Tensor], loss: Loss) -> Objective:
-    """Return the loss of the network as a function of inputs and labels."""
+def _objective(forward: Callable[[Inputs], Tensor], loss: Loss, losses: LossRecord) -> Objective:
+    """Return the loss of the network as a function of inputs and labels; those of training are recorded."""
 
     def objective(inputs: Inputs, labels: Tensor) -> Tensor:
         try:
@@ -253,6 +255,8 @@ def _objective(forward: Callable[[Inputs], Tensor], loss: Loss) -> Objective:
             ) from None
         if torch.is_grad_enabled() and not value.requires_grad:
             raise ValueError("the loss depends on no parameter that is trained: check the network's forward")
+        if torch.is_grad_enabled():
+            losses.add(value)
         return value
 
     return objective

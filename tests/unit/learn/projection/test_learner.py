@@ -61,6 +61,7 @@ def test_as_published_changes_measured_outputs(deviation):
     assert (learner.outputs("task 1", data(1, 5)[0].double()) - before).abs().max() > 1e-2
 
 
+@pytest.mark.filterwarnings("ignore:task .* has little room")  # at a threshold of 1, on purpose
 def test_convolutional_network_keeps_old_outputs():
     options = settings(threshold=Threshold(1.0), per_task=("heads.*",))
     for method in (Gpm(**options), Trgp(**options, trust_threshold=0.1)):

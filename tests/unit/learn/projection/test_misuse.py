@@ -114,7 +114,10 @@ def test_network_of_another_type_raises():
     [
         (lambda x, y: None, "a NoneType: give inputs and labels"),
         (lambda x, y: 7, "a int: give inputs and labels"),
-        (lambda x, y: (x, y + 1), "a label of 3 or 1 for outputs of shape .*: give classes from 0"),
+        (
+            lambda x, y: (x, y + 1),
+            "label 3, but the network has 3 outputs: give classes from 0 to 2, or a network with 4 outputs",
+        ),
         (
             lambda x, y: (x, y[:, None]),
             r"labels of shape \(\d, 1\) for outputs \(\d, 3\): give one class",

@@ -189,6 +189,7 @@ class Packed(nn.Module):
         return self.head(torch.cat([hidden[-2], hidden[-1]], 1))
 
 
+@pytest.mark.filterwarnings("ignore:task .* has little room")  # at a threshold of 1, on purpose
 def test_packed_sequences_are_protected():
     learner = Gpm(**EXACT).start(build(Packed).double())
     learner.learn("a", texts(0), optimizer=adamw)

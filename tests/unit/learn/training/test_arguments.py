@@ -8,6 +8,7 @@ from torch.nn import functional
 from toys import METHODS, SCHEDULE, SIZE, Images, assert_same, data, images, perceptron, settings, trained_learner
 
 from ebbing.learn import Copies, FineTuning, Gpm
+from ebbing.learn.training.schedule import task_loss
 
 pytestmark = pytest.mark.usefixtures("quietly")
 
@@ -115,6 +116,39 @@ def test_accuracy_after_a_custom_loss_does_not_mislead(method):
     assert 0 <= learner.accuracy("b", (inputs, labels)) <= 1
     with pytest.raises(ValueError, match=r"between 0 and 1: accuracy\(\) is for classes .* outputs\(task, inputs\)"):
         learner.accuracy("b", (inputs, 5 * labels))
+
+
+@pytest.mark.parametrize("method", SOME, ids=IDS)
+def test_tables_of_pandas_give_the_same_as_tensors(method):
+    pd = pytest.importorskip("pandas")
+    inputs, labels = data(0)
+    frame, series = pd.DataFrame(inputs.numpy()), pd.Series(labels.numpy())
+    tensors, tables = (method.start(perceptron()) for _ in range(2))
+    tensors.learn("a", (inputs, labels))
+    tables.learn("a", (frame.astype(float), series.astype("int32")))  # types that networks do not have
+    assert_same(tables.state(), tensors.state())
+    assert torch.equal(tables.outputs("a", frame), tensors.outputs("a", inputs))
+    assert tables.accuracy("a", (frame, series)) == tensors.accuracy("a", (inputs, labels))
+    tables.learn("b", (frame, labels))  # one of them may be a tensor
+    for wrong, message in (
+        ((frame, series.map(str)), "labels are an array of .*: give numbers"),
+        (frame, r"a DataFrame alone: give a pair \(inputs, labels\), such as \(table.drop"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            tables.learn("c", wrong)
+
+
+@pytest.mark.parametrize(
+    ("labels", "count", "message"),
+    [
+        ([0, 7], 2, "label 7, but the network has 2 outputs: give classes from 0 to 1, or a network with 8 outputs"),
+        ([0, 1], 1, "label 1, but the network has 1 output: give binary labels as 1.0 or 0.0, of the outputs' shape, "),
+        ([-100, -1, 1], 2, "label -1: give classes from 0 to 1, and -100 where none counts"),
+    ],
+)
+def test_labels_that_are_no_classes_are_named(labels, count, message):
+    with pytest.raises(ValueError, match=message):
+        task_loss(torch.zeros(len(labels), count), torch.tensor(labels))
 
 
 def test_learners_show_what_they_are():

@@ -85,6 +85,7 @@ def test_buffers_that_change_shape_raise_and_are_restored(method, start_from):
         assert network[1].seen is None if start_from is None else network[1].seen.shape == (0, 16)
         assert_same(learner.state(), before)
     inputs, labels = data(0)
-    with pytest.raises(ValueError, match=r"a label of \d or 5"):  # the error of the labels, not of the buffers
+    # The error of the labels, not of the buffers.
+    with pytest.raises(ValueError, match=r"label \d, but the network has \d outputs?"):
         learner.learn("a", (inputs, labels + 5))
     assert_same(learner.state(), before)
