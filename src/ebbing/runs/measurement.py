@@ -214,9 +214,9 @@ def measure(
             or no, or classes; regression can be forecast, but not measured.
         orders: The orders to train, as names of tasks; None for all of up to five tasks.
         seeds: The seeds of training: of the order of batches, of dropout, and of `build(seed)`.
-        method: How each task is learned; None for plain gradient descent in batches, `ebbing.learn.Sgd(epochs=30,
-            batch_size=20)`. `Sgd` without a `batch_size` learns all examples in one batch: from a given network, every
-            seed is then the same run.
+        method: How each task is learned; None for plain gradient descent in batches,
+            `ebbing.learn.Sgd(epochs=30, batch_size=20)`. `Sgd` without a `batch_size` learns all examples in one batch:
+            from a given network, every seed is then the same run.
         train_size: Training examples of each task; None for all.
         test_size: Test examples of each task; None for all.
         store: The folder of results, or a store.
