@@ -133,7 +133,7 @@ def test_weights_and_order_and_json(run, folder):
 
 
 def test_without_a_model_and_with_a_function_of_tasks(run):
-    done = run("--tasks", "mine:tasks", "--json", "--train-size", "5")
+    done = run("mine:tasks", "--json", "--train-size", "5")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["source"] == "linear model of the inputs"
@@ -148,9 +148,9 @@ def test_without_a_model_and_with_a_function_of_tasks(run):
         (["tasks", "--model", "mine:nothing"], "there is no such function"),
         (["tasks", "--model", "mine:broken"], "the function failed: RuntimeError: no such wheel"),
         (["tasks", "--model", "mine:number"], "returns int: it must return a PyTorch network"),
-        (["--tasks", "mine:number"], "returns int: it must return a dictionary"),
+        (["mine:number"], "returns int: it must return a dictionary"),
         (
-            ["--tasks", "mine:tasks", "--model", "mine:build"],
+            ["mine:tasks", "--model", "mine:build"],
             "Sequential fails on one example with inputs of shape (8,)",
         ),
         (["tasks", "--weights", "new.safetensors"], "--weights goes with --model"),
@@ -167,7 +167,8 @@ def test_without_a_model_and_with_a_function_of_tasks(run):
         (["nowhere", "--seconds", "0"], "--seconds 0.0: give a positive number of seconds"),
         (["tasks", "--plot", "figure.gif"], "a picture's name ends in .png, .svg or .pdf"),
         (["nowhere"], "nowhere: no such folder"),
-        ([], "give the tasks once"),
+        (["yours:tasks"], "'yours:tasks': there is no module 'yours'"),
+        ([], "Missing argument 'TASKS'"),
     ],
 )
 def test_bad_input_is_one_line(monkeypatch, capsys, folder, arguments, reason):

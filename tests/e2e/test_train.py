@@ -15,7 +15,7 @@ from ebbing.learn import Occurrence, preset
 from ebbing.learn.presets import stream_by_name
 
 COMMAND = Path(sys.executable).with_name("ebbing")
-SMALL = ("--stream", "smnist", "--tasks", "3", "--train-images", "600", "--epochs", "2")
+SMALL = ("--stream", "smnist", "--num-tasks", "3", "--train-images", "600", "--epochs", "2")
 
 
 def start(folder: Path, *arguments: str) -> subprocess.Popen[str]:
@@ -117,18 +117,18 @@ def test_a_saved_learner_loads_in_python(tmp_path, finished):
 BAD_SETTINGS = [
     (("--stream", "imagenet"), "stream 'imagenet': give one of pmnist, rmnist, smnist, cifar100"),
     (("--method", "adam"), "method 'adam': give one of fine-tuning, copies, low-rank, gpm, trgp, trgp+, trgp-free"),
-    (("--weights", "a,b"), "weights='a,b': give numbers separated by commas"),
-    (("--weights", "0.8,1.2"), "give decreasing weights"),
-    (("--tasks", "0"), "tasks=0"),
+    (("--trust-weights", "a,b"), "--trust-weights 'a,b': give numbers separated by commas"),
+    (("--trust-weights", "0.8,1.2"), "give decreasing weights"),
+    (("--num-tasks", "0"), "tasks=0"),
     (("--train-images", "70000"), "MNIST has 60,000"),
-    (("--seed", "-1"), "seed=-1"),
+    (("--seed", "-1"), "--seed -1"),
     (("--method", "gpm", "--as-published"), "only trgp and trgp+ have a published variant"),
-    (("--epochs", "0"), "epochs=0"),
+    (("--epochs", "0"), "--epochs 0"),
     (
         ("--start-from", "latest"),
-        "start_from for method 'trgp+': only trgp-free has a choice of the weights from which a task starts",
+        "--start-from for method 'trgp+': only trgp-free has a choice of the weights from which a task starts",
     ),
-    (("--method", "trgp-free", "--start-from", "end"), "start_from='end': give one of shared, latest"),
+    (("--method", "trgp-free", "--start-from", "end"), "--start-from 'end': give one of shared, latest"),
 ]
 
 

@@ -22,15 +22,16 @@ _NUMBER = {"parser": parse_number, "metavar": "NUMBER"}
 
 @naming_options()
 def forecast(
-    folder: Annotated[
-        Path | None,
-        typer.Argument(metavar="FOLDER", help="One file per task: npz, CSV or Parquet.", show_default=False),
-    ] = None,
-    *,
     tasks: Annotated[
-        str | None,
-        typer.Option(metavar="MODULE:FUNCTION", help="Instead of a folder: a function that returns {name: data}."),
-    ] = None,
+        str,
+        typer.Argument(
+            metavar="TASKS",
+            help="A folder with one file per task (npz, CSV or Parquet), or module:function, a function that returns "
+            "{name: data}.",
+            show_default=False,
+        ),
+    ],
+    *,
     model: Annotated[
         str | None,
         typer.Option(
@@ -103,8 +104,6 @@ def forecast(
     minimized = parse_objective(objective)
     check_picture(plot)
     check_html(html)
-    if (folder is None) == (tasks is None):
-        raise ValueError("give the tasks once: a folder with one file per task, or --tasks module:function")
     if weights is not None and model is None:
         raise ValueError("--weights goes with --model, which builds the network that they belong to")
     Extent(learning_rate, steps, training_error)
@@ -112,8 +111,8 @@ def forecast(
         check_count(name, 1 if size is None else size)
     check_seconds(seconds)
     check_seed(seed)
-    data = read_task_files(folder, label) if folder is not None else tasks_by_name(str(tasks))
-    data = reorder_tasks(data, order)
+    is_function = ":" in tasks and not Path(tasks).exists()
+    data = reorder_tasks(tasks_by_name(tasks) if is_function else read_task_files(Path(tasks), label), order)
     network = "linear" if model is None else network_by_name(model, weights, seed=seed)
     needed = forecast_memory(network, data, train_size=train_size, test_size=test_size)
     names = escape_control(", ".join(data))

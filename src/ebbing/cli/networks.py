@@ -10,8 +10,10 @@ import typer
 from ebbing.cli._html import check_html, write_html
 from ebbing.cli.options import AsJson, Html, Seed
 from ebbing.cli.parsing import check_output_folder, check_save_path, parse_weights, parse_whole
+from ebbing.cli.wording import naming_options
 
 
+@naming_options()
 def train(
     *,
     stream: Annotated[
@@ -22,7 +24,7 @@ def train(
         str, typer.Option(metavar="NAME", help="gpm, trgp, trgp+, trgp-free, low-rank, copies or fine-tuning.")
     ] = "trgp+",
     seed: Seed = 0,
-    tasks: Annotated[
+    num_tasks: Annotated[
         int | None,
         typer.Option(
             parser=parse_whole, metavar="INTEGER", help="Number of tasks [default: 10; smnist: 5].", show_default=False
@@ -46,7 +48,7 @@ def train(
             show_default=False,
         ),
     ] = None,
-    weights: Annotated[
+    trust_weights: Annotated[
         str | None,
         typer.Option(metavar="NUMBERS", help="trgp+: weights of trusted tasks, the most recent task first: 1.2,0.8."),
     ] = None,
@@ -99,10 +101,10 @@ def train(
 
     check_html(html)
     experiment = preset(
-        stream_by_name(stream, tasks=tasks, train_images=train_images),
+        stream_by_name(stream, tasks=num_tasks, train_images=train_images),
         method,  # type: ignore[arg-type]  (checked there)
         as_published=as_published,
-        weights=parse_weights(weights),
+        weights=parse_weights(trust_weights),
         recency=recency,
         start_from=start_from,  # type: ignore[arg-type]  (checked there)
         epochs=epochs,

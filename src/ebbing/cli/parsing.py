@@ -56,7 +56,7 @@ def parse_weights(text: str | None) -> tuple[float, ...] | None:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
-        raise ValueError(f"weights={text!r}: give numbers separated by commas: 1.2,0.8") from None
+        raise ValueError(f"--trust-weights {text!r}: give numbers separated by commas: 1.2,0.8") from None
 
 
 def parse_objective(text: str) -> Objective:

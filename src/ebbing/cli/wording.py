@@ -9,6 +9,7 @@ from contextlib import contextmanager
 _PARAMETERS = (
     *("learning_rate", "training_error", "train_size", "test_size"),
     *("steps", "seconds", "seed", "objective", "order", "label"),
+    *("train_images", "epochs", "start_from", "device"),
 )
 """Parameters of Python that are options of a command. Those without an underscore are words, too."""
 
