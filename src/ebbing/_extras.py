@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from importlib.util import find_spec
 
 EXTRAS = {
     "torch": ("PyTorch", "learn"),
@@ -44,7 +44,7 @@ def explain_missing(error: ModuleNotFoundError, user: str, extra: str | None = N
 
 
 def check_installed(module: str, user: str, extra: str | None = None) -> None:
-    """Import an optional module, or raise an error that says which extra installs it.
+    """Check that an optional module is there, without importing it, or raise an error that says what installs it.
 
     Args:
         module: A module in `EXTRAS`.
@@ -57,7 +57,5 @@ def check_installed(module: str, user: str, extra: str | None = None) -> None:
     Example:
         >>> check_installed("torch", "ebbing.learn")
     """
-    try:
-        import_module(module)
-    except ModuleNotFoundError as error:
-        raise explain_missing(error, user, extra) from None
+    if find_spec(module) is None:
+        raise explain_missing(ModuleNotFoundError(f"No module named {module!r}", name=module), user, extra)

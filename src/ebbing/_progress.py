@@ -5,14 +5,52 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, ProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from typing import TYPE_CHECKING
 
 from ebbing._tables import escape_control
 
+if TYPE_CHECKING:
+    from rich.progress import Progress as Bars
+    from rich.progress import ProgressColumn
+
+Progress = Callable[[float], None]
+"""A function that is called with the share of the work that is done, 0 to 1."""
+
 _DELAY = 1.0
 """Seconds of work before anything is shown."""
+
+
+@contextmanager
+def reporting(progress: Progress | bool, description: str) -> Iterator[Progress]:
+    """Give long work a function to report its progress to.
+
+    Args:
+        progress: What a caller asked for: a function of its own; True for a bar on a terminal; False for nothing.
+        description: What is being done.
+
+    Yields:
+        A function that takes the finished fraction, 0 to 1.
+
+    Raises:
+        ValueError: If `progress` is something else.
+
+    Example:
+        >>> with reporting(print, "searching") as report:
+        ...     report(0.5)
+        0.5
+    """
+    if isinstance(progress, bool):
+        if not progress:
+            yield lambda share: None
+            return
+        with progress_bar(description) as report:
+            yield report
+        return
+    if not callable(progress):
+        raise ValueError(
+            f"progress={progress!r}: give True for a bar, False for none, or a function of the share that is done"
+        )
+    yield progress
 
 
 @contextmanager
@@ -30,6 +68,8 @@ def progress_bar(description: str) -> Iterator[Callable[..., None]]:
         ...     report(0.5)
         ...     report(0.75, "nearly there")
     """
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
     with _delayed_bar(*columns, TimeElapsedColumn(), TimeRemainingColumn()) as (bar, show):
         task = bar.add_task(description, total=1.0)
@@ -56,6 +96,8 @@ def progress_bars(names: Sequence[str]) -> Iterator[Callable[[str], AbstractCont
         >>> with progress_bars(["theory", "networks"]) as part, part("theory") as report:
         ...     report(0.5)
     """
+    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), TextColumn("{task.fields[state]:>7}"))
     with _delayed_bar(*columns, TimeElapsedColumn(), TimeRemainingColumn()) as (display, show):
         lines = {name: display.add_task(name, total=1.0, start=False, state="waiting") for name in names}
@@ -97,6 +139,8 @@ def status_line(description: str) -> Iterator[Callable[[str], None]]:
         >>> with status_line("searching") as report:
         ...     report("best so far 1.5")
     """
+    from rich.progress import TextColumn, TimeElapsedColumn
+
     with _delayed_bar(TextColumn("{task.description}", markup=False), TimeElapsedColumn()) as (bar, show):
         task = bar.add_task(description, total=None)
 
@@ -128,10 +172,13 @@ def resumable() -> Iterator[None]:
 
 
 @contextmanager
-def _delayed_bar(*columns: ProgressColumn) -> Iterator[tuple[Progress, Callable[[], None]]]:
+def _delayed_bar(*columns: ProgressColumn) -> Iterator[tuple[Bars, Callable[[], None]]]:
     """Yield a bar and a function that shows it after the delay; the bar disappears at the end."""
+    from rich.console import Console
+    from rich.progress import Progress as Bars
+
     console = Console(stderr=True)
-    bar = Progress(*columns, console=console, transient=True)
+    bar = Bars(*columns, console=console, transient=True)
     start = time.monotonic()
 
     def show() -> None:

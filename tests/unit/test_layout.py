@@ -24,8 +24,10 @@ ORDER = (
     "_significance",
     "_versions",
     "_files",
+    "_workers",
     "_warnings",
     "_tables",
+    "_progress",
     "_gram",
     "_euclidean",
     "_constructors",
@@ -67,7 +69,6 @@ ORDER = (
     "plot",
     "explorer",
     "report",
-    "_progress",
     "__init__",  # the public face
     "cli",
     "__main__",

@@ -89,7 +89,6 @@ def forecast(
     Example: ebbing forecast tasks/ --model mypackage.module:build --weights model.safetensors
     """
     import ebbing
-    from ebbing._progress import progress_bar
     from ebbing._tables import escape_control
     from ebbing._validate import check_count, check_seconds, check_seed
     from ebbing.cli._console import print_result
@@ -117,26 +116,22 @@ def forecast(
     needed = forecast_memory(network, data, train_size=train_size, test_size=test_size)
     names = escape_control(", ".join(data))
     print(f"ebbing: {len(data)} tasks ({names}); about {needed / 1e6:,.0f} MB besides the data", file=sys.stderr)
-    with progress_bar("kernel") as report:
-        found = ebbing.forecast(
-            network,
-            data,
-            train_size=train_size,
-            test_size=test_size,
-            learning_rate=learning_rate,
-            steps=steps,
-            training_error=training_error,
-            seed=seed,
-            progress=report,
-        )
-    with progress_bar("orders") as report:
-        plan = found.best_order(minimized, seconds=seconds, seed=seed, progress=report)
+    found = ebbing.forecast(
+        network,
+        data,
+        train_size=train_size,
+        test_size=test_size,
+        learning_rate=learning_rate,
+        steps=steps,
+        training_error=training_error,
+        seed=seed,
+    )
+    plan = found.best_order(minimized, seconds=seconds, seed=seed)
     if plot is not None:
         save_forecast(found, plan, plot)
     replay = None
     if 2 <= found.T <= REPLAY_UP_TO:
-        with progress_bar("old data") as report:
-            replay = found.replay(plan.names if plan.matters else None, progress=report)
+        replay = found.replay(plan.names if plan.matters else None)
     results = [found, plan] if replay is None else [found, plan, replay]
     write_html(html, *results, wording=name_options)
     if as_json:

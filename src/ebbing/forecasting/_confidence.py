@@ -8,10 +8,12 @@ chose it. The spread over splits is that of the choice of examples; it knows not
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from ebbing._progress import Progress
 from ebbing._ranks import rank_correlation
 from ebbing._validate import Array
 from ebbing.forecasting._evaluation import evaluate_orders
@@ -98,6 +100,7 @@ def compare_on_halves(
     splits: int,
     seconds: float | None = None,
     seed: int,
+    progress: Progress = lambda share: None,
 ) -> Confidence:
     """Compute the values of orders on random halves of the examples.
 
@@ -110,6 +113,7 @@ def compare_on_halves(
         seconds: Time after which no further split is begun; None for no limit. Two are always made, of fewer orders if
             there is no time for all.
         seed: The seed of splits and of the choice of orders.
+        progress: A function that is called with the share of the work that is done.
 
     Returns:
         The values on each half.
@@ -126,15 +130,25 @@ def compare_on_halves(
     for k in range(splits):
         if k >= _LEAST_SPLITS and seconds is not None and time.monotonic() - began > seconds:
             break
-        for train, test in zip(_halves(model.train, random), _halves(model.test, random), strict=True):
+        for train, test in zip(random_halves(model.train, random), random_halves(model.test, random), strict=True):
             values.append(weights.values(*evaluate_orders(model.part(train, test), compared)))
+            progress(len(values) / (2 * splits))
             if seconds is not None and len(values) == 1:
                 needed = 2 * _LEAST_SPLITS * (time.monotonic() - began)
                 compared = compared[: max(_LEAST_ORDERS, int(len(compared) * min(1.0, seconds / needed)))]
     return Confidence(compared, np.array([one[: len(compared)] for one in values]))
 
 
-def _halves(rows: tuple[np.ndarray, ...], random: np.random.Generator) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def random_halves(rows: Sequence[np.ndarray], random: np.random.Generator) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Split the rows of each task randomly into two halves, which share one row if their number is odd.
+
+    Args:
+        rows: The rows of each task.
+        random: The random generator.
+
+    Returns:
+        The rows of each task in the first half, and in the second.
+    """
     mixed = [random.permutation(one) for one in rows]
     return [one[: (len(one) + 1) // 2] for one in mixed], [one[len(one) // 2 :] for one in mixed]
 

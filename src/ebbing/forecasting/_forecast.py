@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ebbing._progress import Progress, reporting
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array, check_seconds, check_seed
 from ebbing.forecasting._confidence import compare_on_halves
 from ebbing.forecasting._evaluation import evaluate_orders
-from ebbing.forecasting._search import Objective, Progress, Weights, search
+from ebbing.forecasting._search import Objective, Weights, search
 from ebbing.forecasting._steps import Step, forgetting_of_steps, parse_steps, step_columns, step_rows
 from ebbing.forecasting._summary import ERRORS, Kind, describe_losses, tabulate_losses
 from ebbing.forecasting.plan import ForecastPlan
@@ -140,7 +141,7 @@ class Forecast(Tabular):
         *,
         seconds: float = 60.0,
         seed: int = 0,
-        progress: Progress | None = None,
+        progress: Progress | bool = True,
     ) -> ForecastPlan:
         """Find the order of least predicted forgetting, generalization error or a mix of both.
 
@@ -151,7 +152,8 @@ class Forecast(Tabular):
                 orders are computed: with more than six tasks of yes-or-no labels, or more than eight others. A step
                 that has begun is finished.
             seed: The seed of the search, and of the random halves that show how sure its result is.
-            progress: A function that is called with the share of the work that is done.
+            progress: True for a progress bar on a terminal, False for none, or a function that is called with the share
+                of the work that is done.
 
         Returns:
             The order, with what is at stake and how sure it is.
@@ -161,11 +163,25 @@ class Forecast(Tabular):
         key = (weights, seconds, seed)
         if key not in self._plans:
             end = monotonic() + seconds
-            found = search(self.model, weights, seconds=SEARCH * seconds, seed=seed, progress=progress)
-            left = None if found.complete else end - monotonic()
-            confidence = compare_on_halves(
-                self.model, weights, found.orders, found.best, splits=SPLITS, seconds=left, seed=seed
-            )
+            with reporting(progress, "orders") as report:
+                found = search(
+                    self.model,
+                    weights,
+                    seconds=SEARCH * seconds,
+                    seed=seed,
+                    progress=lambda share: report(SEARCH * share),
+                )
+                left = None if found.complete else end - monotonic()
+                confidence = compare_on_halves(
+                    self.model,
+                    weights,
+                    found.orders,
+                    found.best,
+                    splits=SPLITS,
+                    seconds=left,
+                    seed=seed,
+                    progress=lambda share: report(SEARCH + (1 - SEARCH) * share),
+                )
             given = float(weights.values(*evaluate_orders(self.model, np.arange(self.T)[None]))[0])
             self._plans[key] = ForecastPlan(
                 self.names,
@@ -189,14 +205,17 @@ class Forecast(Tabular):
         order: Sequence[str | int] | None = None,
         *,
         shares: Sequence[float] = SHARES,
-        progress: Progress | None = None,
+        seed: int = 0,
+        progress: Progress | bool = True,
     ) -> ReplayForecast:
         """Predict forgetting against the share of old data that every later step learns again.
 
         Args:
             order: Tasks in the order of learning; None for the tasks as given.
             shares: The shares of each old task's examples, from 0 to 1.
-            progress: A function that is called with the share of the work that is done.
+            seed: The seed of the random halves that show how sure the curve is.
+            progress: True for a progress bar on a terminal, False for none, or a function that is called with the share
+                of the work that is done.
 
         Returns:
             The curve, and the share to use.
@@ -213,7 +232,8 @@ class Forecast(Tabular):
         ratios = np.unique([0.0, *(float(share) for share in shares)])
         if not ((ratios >= 0) & (ratios <= 1)).all():
             raise ValueError(f"shares={list(shares)!r}: give numbers from 0 to 1")
-        return predict_replay(self.model, self.names, tasks, ratios, progress)
+        with reporting(progress, "old data") as report:
+            return predict_replay(self.model, self.names, tasks, ratios, seed=check_seed(seed), progress=report)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the predicted error matrix of the tasks as given, as a tidy pandas DataFrame.

@@ -15,9 +15,6 @@ from torch import Tensor, nn
 Inputs = Tensor | dict[str, Tensor]
 """Inputs of several examples: a tensor (rows, ...), or tensors by the names of the network's arguments."""
 
-Progress = Callable[[float], None]
-"""A function that is called with the share of the work that is done."""
-
 
 @contextmanager
 def evaluation_mode(network: nn.Module) -> Iterator[None]:

@@ -13,6 +13,7 @@ from itertools import permutations
 
 import numpy as np
 
+from ebbing._progress import Progress
 from ebbing._validate import Array
 from ebbing.forecasting._evaluation import evaluate_orders
 from ebbing.forecasting.recursion import KernelModel
@@ -38,7 +39,6 @@ _NEIGHBORS = 64
 _RESTARTS = 8
 _KICKS = 4
 
-Progress = Callable[[float], None]
 Value = Callable[[np.ndarray], Array]
 """The value of each of several orders (orders, T), to be made small."""
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from ebbing._progress import Progress, reporting
 from ebbing._validate import Array, check_number
 from ebbing.forecasting._forecast import Forecast
 from ebbing.forecasting._notes import describe_doubts
-from ebbing.forecasting._search import Progress
 from ebbing.forecasting.examples import Examples
 from ebbing.forecasting.extent import Extent
 from ebbing.forecasting.fitting import trained_to, training_time
@@ -48,7 +48,7 @@ def forecast(
     alignment: float = 0.0,
     seed: int = 0,
     memory: float = 2e9,
-    progress: Progress | None = None,
+    progress: Progress | bool = True,
 ) -> Forecast:
     """Predict what a model will forget when it learns tasks one after another. Nothing is trained.
 
@@ -80,7 +80,8 @@ def forecast(
             needs the squared error.
         seed: The seed of the choice of examples.
         memory: Bytes that stored gradients may take.
-        progress: A function that is called with the share of the work that is done.
+        progress: True for a progress bar on a terminal, False for none, or a function that is called with the share of
+            the work that is done.
 
     Returns:
         The forecast.
@@ -104,7 +105,8 @@ def forecast(
         kernel, targets, outputs, source = _without_network(network, examples)
         scale = mean_diagonal(kernel)
     else:
-        kernel, targets, outputs, source, scale = _of_networks(network, examples, memory, progress)
+        with reporting(progress, "kernel") as report:
+            kernel, targets, outputs, source, scale = _of_networks(network, examples, memory, report)
     loss = _loss(loss, targets, alignment)
     if extent.learning_rate is not None and extent.steps is not None:
         time = training_time(targets, extent.learning_rate, extent.steps, scale, of_outputs=loss == "cross-entropy")
@@ -185,7 +187,7 @@ def _without_network(name: str, examples: Examples) -> tuple[Array, Targets, lis
 
 
 def _of_networks(
-    network: Any, examples: Examples, memory: float, progress: Progress | None
+    network: Any, examples: Examples, memory: float, progress: Progress
 ) -> tuple[Array, Targets, list[Array], str, float]:
     try:
         from torch import nn
@@ -217,8 +219,7 @@ def _of_networks(
     for k, one in enumerate(networks):
 
         def report(share: float, k: int = k) -> None:
-            if progress is not None:
-                progress((k + share) / len(networks))
+            progress((k + share) / len(networks))
 
         own = tangent_kernel(one, examples.inputs, memory=memory, progress=report)
         kernel += normalize(own) / len(networks)

@@ -20,10 +20,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ebbing._progress import Progress
 from ebbing.forecasting._layer_gradients import LayerGradients, layer_gradients
 from ebbing.forecasting._network import (
     Inputs,
-    Progress,
     batches,
     call,
     evaluation_mode,

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ebbing._progress import Progress
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
-from ebbing.forecasting._search import Progress
+from ebbing.forecasting._confidence import mean_and_error, random_halves
 from ebbing.forecasting._steps import forgetting_of_steps, step_columns, step_rows
 from ebbing.forecasting._summary import describe_sizes
 from ebbing.forecasting.recursion import KernelModel
@@ -27,7 +28,10 @@ NEGLIGIBLE = 0.05
 """Replay is not advised if it saves less than this share of the error at the end."""
 
 ENOUGH = 0.9
-"""The part of what the best share saves that the advised share must save."""
+"""The part of what the best share saves that the advised share must save, unless less cannot be told from it."""
+
+SPLITS = 5
+"""How often the examples are split into halves to see how sure a curve is."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -42,6 +46,7 @@ class ReplayForecast(Tabular):
         generalization: G_T for each share (shares,).
         accuracy: The mean accuracy over tasks at the end for each share (shares,); None for regression.
         train_sizes: Training examples of each old task (T-1,).
+        halves: The error at the end on random halves of the examples, for each share (2 splits, shares).
     """
 
     names: tuple[str, ...]
@@ -51,26 +56,40 @@ class ReplayForecast(Tabular):
     generalization: Array
     accuracy: Array | None
     train_sizes: np.ndarray
+    halves: Array
+
+    @property
+    def final_errors(self) -> Array:
+        """The error at the end for each share (shares,): wrong answers or, for regression, the mean squared error."""
+        return self.generalization if self.accuracy is None else 1 - self.accuracy
+
+    @property
+    def standard_errors(self) -> Array:
+        """The standard errors of `final_errors` as the examples vary (shares,)."""
+        return np.array([mean_and_error(values)[1] for values in self.halves.T])
 
     @property
     def share(self) -> float:
-        """The share to use: the smallest that saves nine tenths of the error at the end that the best share saves.
+        """The share to use, judged by the error at the end.
 
-        The error is the share of wrong answers or, for regression, the mean squared error. Forgetting does not decide:
-        a model that learns new tasks badly forgets little.
+        It is the smallest that saves nine tenths of what the best share saves, or whose error is within a standard
+        error of the best. Forgetting does not decide: a model that learns new tasks badly forgets little.
         """
-        error = self.generalization if self.accuracy is None else 1 - self.accuracy
-        saved = error[0] - error
-        if saved.max() <= NEGLIGIBLE * error.max() + 1e-12:
+        error = self.final_errors
+        best = int(error.argmin())
+        saved, behind = error[0] - error, error - error[best]
+        if saved[best] <= NEGLIGIBLE * error.max() + 1e-12:
             return 0.0
-        return float(self.shares[np.argmax(saved >= ENOUGH * saved.max())])
+        noise = np.array([mean_and_error(values - self.halves[:, best])[1] for values in self.halves.T])
+        return float(self.shares[np.argmax((saved >= ENOUGH * saved[best]) | (behind <= noise))])
 
     def to_frame(self) -> pd.DataFrame:
         """Return the curve as a pandas DataFrame.
 
         Returns:
             One row per share with the columns `share`, `examples` (of an old task, on average), `forgetting`,
-            `generalization` and, but for regression, `accuracy`.
+            `generalization`, but for regression `accuracy`, and `standard_error` of the accuracy or, for regression,
+            of the generalization error.
         """
         columns = {
             "share": self.shares,
@@ -78,7 +97,9 @@ class ReplayForecast(Tabular):
             "forgetting": self.forgetting,
             "generalization": self.generalization,
         }
-        return to_frame(columns if self.accuracy is None else columns | {"accuracy": self.accuracy})
+        if self.accuracy is not None:
+            columns["accuracy"] = self.accuracy
+        return to_frame(columns | {"standard_error": self.standard_errors})
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw forgetting and generalization error against the share of old data.
@@ -94,22 +115,29 @@ class ReplayForecast(Tabular):
         return plot_replay(self, ax=ax)
 
     def _answer(self) -> str:
-        if self.share == 0:
-            if self.accuracy is None:
-                return "Mix in no old data: it hardly reduces the error at the end that is predicted."
-            return (
-                f"Mix in no old data: accuracy at the end is predicted to be {self.accuracy[0]:.0%} on average over "
-                f"tasks without any, and {self.accuracy[-1]:.0%} with the most."
-            )
         at = int(np.argmin(abs(np.asarray(self.shares) - self.share)))
         advice = f"Mix {self.share:.0%} of each old task's data into every later step"
-        if self.accuracy is not None:
+        if self.accuracy is None:
+            if not at:
+                return "Mix in no old data: it hardly reduces the error at the end that is predicted."
+            error, without = (format_number(float(self.generalization[k]), ".2g") for k in (at, 0))
+            return f"{advice}: the predicted error at the end is {error}, {without} without old data."
+        accuracies = self._accuracies()
+        if not at:
             return (
-                f"{advice}: accuracy at the end is predicted to be {self.accuracy[at]:.0%} on average over tasks, "
-                f"{self.accuracy[0]:.0%} without old data."
+                f"Mix in no old data: accuracy at the end is predicted to be {accuracies[0]} on average over tasks "
+                f"without any, and {accuracies[-1]} with the most."
             )
-        error, without = (format_number(float(self.generalization[k]), ".2g") for k in (at, 0))
-        return f"{advice}: the predicted error at the end is {error}, {without} without old data."
+        return (
+            f"{advice}: accuracy at the end is predicted to be {accuracies[at]} on average over tasks, {accuracies[0]} "
+            "without old data."
+        )
+
+    def _accuracies(self) -> list[str]:
+        """Return the accuracy at the end for each share with its standard error, in percent."""
+        assert self.accuracy is not None
+        pairs = zip(self.accuracy, self.standard_errors, strict=True)
+        return [f"{100 * value:.0f} ± {100 * error:.0f}%" for value, error in pairs]
 
     def _tables(self) -> Sequence[Table]:
         columns = ["old data", "examples", "forgetting", "generalization error"]
@@ -119,13 +147,14 @@ class ReplayForecast(Tabular):
         ]
         if self.accuracy is not None:
             columns.append("accuracy at the end")
-            rows = [[*row, f"{value:.0%}"] for row, value in zip(rows, self.accuracy, strict=True)]
+            rows = [[*row, value] for row, value in zip(rows, self._accuracies(), strict=True)]
         measure = "mean squared error" if self.accuracy is None else "wrong answers"
         sizes = describe_sizes(self.train_sizes)
         note = (
             f"Order: {join_names(self.names)}. Examples are those of each old task, of {sizes} that train it; the same "
             f"stored ones in every step. The advised share is the smallest that saves {ENOUGH:.0%} of the "
-            f"{measure} at the end that the best share saves."
+            f"{measure} at the end that the best share saves, or that cannot be told from the best: ± is a standard "
+            "error as the examples vary."
         )
         return (Table(self._answer(), columns, rows, [note]),)
 
@@ -134,7 +163,7 @@ class ReplayForecast(Tabular):
 
 
 def predict_replay(
-    model: KernelModel, names: Sequence[str], tasks: Sequence[int], ratios: Array, progress: Progress | None = None
+    model: KernelModel, names: Sequence[str], tasks: Sequence[int], ratios: Array, *, seed: int, progress: Progress
 ) -> ReplayForecast:
     """Predict what each share of old data is worth.
 
@@ -143,38 +172,54 @@ def predict_replay(
         names: Names of all tasks.
         tasks: The tasks that are learned, each once, in the order of learning.
         ratios: The shares of each old task's examples, from 0 to 1.
+        seed: The seed of the random halves.
         progress: A function that is called with the share of the work that is done.
 
     Returns:
         The curve.
     """
+    sizes, random = np.array([len(model.train[t]) for t in tasks])[:-1], np.random.default_rng([seed, 2])
+    forgetting, generalization, accuracy = _curve(model, tasks, ratios, lambda share: progress(0.5 * share))
+    halves: list[Array] = []
+    for _ in range(SPLITS):
+        for train, test in zip(random_halves(model.train, random), random_halves(model.test, random), strict=True):
+            _, errors, right = _curve(model.part(train, test), tasks, ratios, lambda share: None)
+            halves.append(errors if right is None else 1 - right)
+            progress(0.5 + len(halves) / (4 * SPLITS))
+    return ReplayForecast(
+        tuple(names[t] for t in tasks),
+        ratios,
+        np.array([_kept(ratio, sizes) for ratio in ratios]),
+        forgetting,
+        generalization,
+        accuracy,
+        sizes,
+        np.array(halves),
+    )
+
+
+def _curve(
+    model: KernelModel, tasks: Sequence[int], ratios: Array, progress: Progress
+) -> tuple[Array, Array, Array | None]:
+    """Return forgetting, generalization error and, but for regression, accuracy for each share (shares,)."""
     sizes = np.array([len(model.train[t]) for t in tasks])
-    told_by_accuracy = model.targets.kind != "regression"
+    has_accuracy = model.targets.kind != "regression"
     forgetting, generalization, accuracy = [], [], []
     for k, ratio in enumerate(ratios):
-        if progress is not None:
-            progress(k / len(ratios))
         kept = _kept(ratio, sizes)
         mixtures = [
             {tasks[s]: int(sizes[s])} | {tasks[i]: int(kept[i]) for i in range(s) if kept[i]} for s in range(len(tasks))
         ]
         rows, columns = step_rows(mixtures, model.train), step_columns(mixtures)
-        if told_by_accuracy:
+        if has_accuracy:
             errors, right = (matrix[:, columns] for matrix in model.errors_and_accuracies(rows))
             accuracy.append(float(right[-1].mean()))
         else:
             errors = model.errors(rows)[:, columns]
         forgetting.append(forgetting_of_steps(errors, mixtures))
         generalization.append(float(errors[-1].mean()))
-    return ReplayForecast(
-        tuple(names[t] for t in tasks),
-        ratios,
-        np.array([_kept(ratio, sizes[:-1]) for ratio in ratios]),
-        np.array(forgetting),
-        np.array(generalization),
-        np.array(accuracy) if told_by_accuracy else None,
-        sizes[:-1],
-    )
+        progress((k + 1) / len(ratios))
+    return np.array(forgetting), np.array(generalization), np.array(accuracy) if has_accuracy else None
 
 
 def _kept(ratio: float, sizes: np.ndarray) -> np.ndarray:

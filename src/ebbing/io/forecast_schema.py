@@ -64,4 +64,5 @@ def _replay_json(replay: ReplayForecast) -> dict[str, Any]:
         "forgetting": replay.forgetting,
         "generalization": replay.generalization,
         "accuracy": replay.accuracy,
+        "standard_error": replay.standard_errors,
     }

@@ -95,6 +95,20 @@ class Record:
         return record
 
 
+def records_size(folder: str | Path, target: str) -> int:
+    """Return the size of the records of a target.
+
+    Args:
+        folder: The folder of a reproduction.
+        target: Whose records.
+
+    Returns:
+        Bytes; 0 if there are none.
+    """
+    path = _path(folder, target)
+    return path.stat().st_size if path.exists() else 0
+
+
 def read_records(folder: str | Path, target: str) -> list[Record]:
     """Read all records of a target.
 

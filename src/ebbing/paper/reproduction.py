@@ -11,8 +11,8 @@ The folder then has
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from ebbing._extras import check_installed
 from ebbing._files import write_atomic
 from ebbing._validate import check_count
 from ebbing.paper._output import Verdict, verdict_markdown, write_json
-from ebbing.paper.records import read_records
+from ebbing.paper.records import read_records, records_size
 from ebbing.paper.targets import NETWORKS, ON_REQUEST, RECORDED, TARGETS, TITLES, Options, Progress
 
 if TYPE_CHECKING:
@@ -87,20 +87,41 @@ def reproduce(
     folder.mkdir(parents=True, exist_ok=True)
     verdicts: list[Verdict] = []
     failures: dict[str, Exception] = {}
-    for name in targets:
-        try:
-            with progress(name) as report:
-                new = TARGETS[name](folder, report, options)
-        except Exception as error:
-            if len(targets) == 1:
-                raise
-            failures[name] = error
-            continue
-        verdicts += new
-        _record(name, new, folder)
+    with _runner(targets, folder, options) as run:
+        for name in targets:
+            try:
+                with progress(name) as report:
+                    new = run(name, report)
+            except Exception as error:
+                if len(targets) == 1:
+                    raise
+                failures[name] = error
+                continue
+            verdicts += new
+            _record(name, new, folder)
     if failures:
         raise ReproductionError(failures, verdicts)
     return verdicts
+
+
+@contextmanager
+def _runner(
+    targets: Sequence[str], folder: Path, options: Options
+) -> Iterator[Callable[[str, Progress], list[Verdict]]]:
+    """Give a function that runs a target; what is made from records is made in several processes."""
+    if not options.from_records or options.workers == 1 or len(targets) == 1:
+        yield lambda name, report: TARGETS[name](folder, report, options)
+        return
+    from ebbing._workers import open_workers  # loads PyTorch
+
+    by_size = sorted(targets, key=lambda name: records_size(folder, name), reverse=True)  # the longest work first
+    with open_workers(min(options.workers, len(targets))) as workers:
+        futures = {name: workers.call(_run_target, name, folder, options) for name in by_size}
+        yield lambda name, report: workers.result(futures[name])
+
+
+def _run_target(name: str, folder: Path, options: Options) -> list[Verdict]:
+    return TARGETS[name](folder, lambda share: None, options)
 
 
 def _check_packages(targets: Sequence[str]) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from ebbing._files import write_atomic
+from ebbing._progress import Progress
 from ebbing._validate import check_count
 from ebbing.paper._output import Verdict, write_json
 from ebbing.paper.records import Record, RecordError, read_records
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from ebbing.paper.method_comparison import Result as ComparisonResult
     from ebbing.paper.method_study import Study
     from ebbing.runs import Resources
-
-Progress = Callable[[float], None]
 
 
 @dataclass(frozen=True)

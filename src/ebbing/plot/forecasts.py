@@ -156,11 +156,13 @@ def plot_replay(replay: ReplayForecast, *, ax: Axes | None = None) -> Axes:
     shares = 100 * replay.shares
     if replay.accuracy is not None:
         lines = ax.plot(shares, 100 * replay.accuracy, "-o", color=BLUE, ms=4)
-        labels, quantity = ["predicted"], "mean accuracy at the end (%)"
+        labels, quantity = ["predicted, ± standard error"], "mean accuracy at the end (%)"
+        _add_band(ax, shares, 100 * replay.accuracy, 100 * replay.standard_errors, BLUE)
     else:
         lines = ax.plot(shares, replay.forgetting, "-o", color=BLUE, ms=4)
         lines += ax.plot(shares, replay.generalization, "-s", color=VERMILION, ms=4)
-        labels, quantity = ["forgetting", "generalization error"], "predicted error"
+        labels, quantity = ["forgetting", "generalization error, ± standard error"], "predicted error"
+        _add_band(ax, shares, replay.generalization, replay.standard_errors, VERMILION)
     advised = ax.axvline(100 * replay.share, color=GRAY, ls=":", lw=1.4)
     positive = shares[shares > 0]
     if len(positive):
@@ -169,3 +171,8 @@ def plot_replay(replay: ReplayForecast, *, ax: Axes | None = None) -> Axes:
     ax.set(xlabel="old data replayed in every step (%)", ylabel=quantity, xlim=(-0.05 * positive.min(), None))
     add_legend(ax, [*lines, advised], [*labels, f"advised: {replay.share:.0%}"])
     return ax
+
+
+def _add_band(ax: Axes, x: Array, values: Array, errors: Array, color: str) -> None:
+    """Draw a band of a standard error around a curve."""
+    ax.fill_between(x, values - errors, values + errors, color=color, alpha=0.2, lw=0)

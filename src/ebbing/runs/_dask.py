@@ -12,10 +12,11 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from ebbing._warnings import warn
+from ebbing._workers import WORKER_KILLED
 from ebbing.learn.experiment import Experiment
 from ebbing.learn.sequences import Node, NodeResult, train_node
 from ebbing.learn.training.schedule import Checkpoint
-from ebbing.runs._processes import WORKER_KILLED, pickle_experiment, unpickle_experiment
+from ebbing.runs._processes import pickle_experiment, unpickle_experiment
 
 CONNECT_SECONDS = 20.0
 """Seconds in which a scheduler must accept a client."""

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ebbing._progress import Progress
 from ebbing._validate import Array
 from ebbing._versions import software_versions
 from ebbing.learn.experiment import Experiment
@@ -27,9 +28,6 @@ NodeId = tuple[int, Path]
 
 Errors = dict[NodeId, dict[str, float]]
 """Test errors of every node, by the occurrence "task#index"."""
-
-Progress = Callable[[float], None]
-"""A function that is called with the share of nodes that is done."""
 
 
 def execute(

@@ -12,6 +12,7 @@ import numpy as np
 from torch import nn
 
 from ebbing import metrics
+from ebbing._progress import Progress, reporting
 from ebbing._ranks import rank_correlation
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
@@ -22,7 +23,7 @@ from ebbing.learn.experiment import Method
 from ebbing.order._tables import join_names
 from ebbing.runs._given_network import GivenNetwork, read_tasks
 from ebbing.runs._pools import Resources
-from ebbing.runs.execution import Execution, Progress
+from ebbing.runs.execution import Execution
 from ebbing.runs.store import Store
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def measure(
     workers: int = 1,
     cluster: str | None = None,
     device: str = "cpu",
-    progress: Progress | None = None,
+    progress: Progress | bool = True,
 ) -> Measurement:
     """Train orders of tasks and measure what is forgotten; common prefixes of orders are trained once.
 
@@ -223,7 +224,8 @@ def measure(
         workers: The number of worker processes.
         cluster: The address of a Dask scheduler, or None.
         device: The device of the tensors.
-        progress: A function that is called with the share of the work that is done.
+        progress: True for a progress bar on a terminal, False for none, or a function that is called with the share of
+            the work that is done.
 
     Returns:
         The error matrices of all orders and seeds.
@@ -245,8 +247,9 @@ def measure(
     if not chosen:
         raise ValueError("seeds: give at least one")
     nodes = [node for seed in chosen for node in prefix_tree(sequences, seed)]
-    execution = Execution(experiment, nodes, store if isinstance(store, Store) else Store(store), progress)
-    execution.run(Resources(workers, cluster, device))
+    with reporting(progress, "training") as report:
+        execution = Execution(experiment, nodes, store if isinstance(store, Store) else Store(store), report)
+        execution.run(Resources(workers, cluster, device))
     errors = np.array([execution.collect(order, chosen)[0] for order in sequences])
     _check_finite(sequences, chosen, errors)
     return Measurement(sequences, chosen, errors)

@@ -20,11 +20,12 @@ the span is folded into b. docs/theory/simulation.md has the proofs. `simulate_t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from ebbing._limits import check_memory
+from ebbing._progress import Progress
 from ebbing._validate import Array, check_count, check_seed
 from ebbing.curriculum import Curriculum
 from ebbing.learners import Averaged, LinearLearner, MinimumNorm, OnePassSgd
@@ -35,9 +36,6 @@ from ebbing.simulation._reduced import largest_step, reduced_runs
 from ebbing.simulation._span import NUMBERS_AT_ONCE, ground_truths
 from ebbing.simulation._steps import Schedule, Step, can_forget, forgetting, generalization, offsets
 from ebbing.simulation.results import SimulatedMetrics, Simulation
-
-Progress = Callable[[float], None]
-"""Called with the finished fraction, 0 to 1."""
 
 _LEAST_BATCH = 8
 """A sum over a single column would be taken in another order, and differ in its last bit."""

@@ -6,7 +6,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from ebbing.forecasting import forecast
+from ebbing.forecasting import ReplayForecast, forecast
 from ebbing.forecasting._confidence import Confidence
 from ebbing.forecasting._search import Weights, search
 
@@ -220,13 +220,43 @@ def test_replay_saves_what_is_forgotten():
     assert curve.forgetting[0] == pytest.approx(found.forgetting())
     assert curve.forgetting[-1] < 0.5 * curve.forgetting[0]
     assert 0 < curve.share <= 1
-    saved = curve.generalization[0] - curve.generalization
-    assert saved[curve.shares == curve.share] >= 0.9 * saved.max()
-    assert all(saved[curve.shares < curve.share] < 0.9 * saved.max())
     size = len(found.model.train[0])
     full = [{f"t{k}": size for k in range(s + 1)} for s in range(4)]
     assert curve.forgetting[-1] == pytest.approx(found.forgetting(full))
     assert curve.generalization[-1] == pytest.approx(found.generalization(full))
+
+
+def curve_of(generalization, halves):
+    shares = np.array([0.0, 0.1, 0.5, 1.0])
+    values = np.array(generalization)
+    return ReplayForecast(("a", "b"), shares, np.zeros((4, 1)), values, values, None, np.array([9]), np.array(halves))
+
+
+def test_replay_advises_the_smallest_share_as_good_as_the_best():
+    errors = [1.0, 0.3, 0.21, 0.2]
+    sure = [errors, errors]
+    assert curve_of(errors, sure).share == 0.5  # 0.1 saves seven eighths of what 1.0 does
+    alike = [[1.0, 0.4, 0.4, 0.4], [1.0, 0.2, 0.2, 0.2]]  # halves differ, but not in what shares save
+    assert curve_of(errors, alike).share == 0.5
+    doubtful = [[1.0, 0.4, 0.21, 0.1], [1.0, 0.2, 0.21, 0.3]]  # the gain of 1.0 over 0.1 is 0.1 with an error of 0.2
+    assert curve_of(errors, doubtful).share == 0.1
+    hardly = [0.203, 0.202, 0.2, 0.2]
+    assert curve_of(hardly, [hardly, hardly]).share == 0
+
+
+def test_replay_standard_errors_are_deviations_between_samples():
+    random = np.random.default_rng(1)
+    truths = random.standard_normal((2, 5))
+    curves = []
+    for _ in range(40):
+        data = {}
+        for name, truth in zip("ab", truths, strict=True):
+            inputs = random.standard_normal((160, 5))
+            data[name] = inputs, inputs @ truth + random.standard_normal(160)
+        curves.append(forecast("linear", data).replay(shares=[0.5]))
+    measured = np.std([curve.final_errors for curve in curves], axis=0)
+    predicted = np.sqrt(np.mean([curve.standard_errors**2 for curve in curves], axis=0))
+    assert predicted == pytest.approx(measured, rel=0.35)  # the deviation of 40 is known to 11%
 
 
 def test_replay_that_is_not_needed():
@@ -243,7 +273,7 @@ def test_replay_curve_shows_itself():
     assert curve.share > 0
     assert curve.accuracy is None
     assert curve.summary().startswith(f"Mix {curve.share:.0%} of each old task's data into every later step: ")
-    assert list(curve.to_frame().columns) == ["share", "examples", "forgetting", "generalization"]
+    assert list(curve.to_frame().columns) == ["share", "examples", "forgetting", "generalization", "standard_error"]
     assert curve.plot().get_ylabel() == "predicted error"
 
 
@@ -255,10 +285,13 @@ def test_replay_of_classes_is_told_by_accuracy():
     assert curve.accuracy is not None
     assert curve.accuracy[0] == pytest.approx(found.accuracies()[-1].mean())
     assert curve.accuracy[-1] == pytest.approx(found.accuracies(mixtures)[-1].mean())
-    assert f"predicted to be {curve.accuracy[curve.shares == curve.share][0]:.0%} on average" in curve.summary(300)
+    (at,) = np.flatnonzero(curve.shares == curve.share)
+    told = f"{100 * curve.accuracy[at]:.0f} ± {100 * curve.standard_errors[at]:.0f}%"
+    assert f"predicted to be {told} on average" in curve.summary(300)
     assert curve.to_frame()["accuracy"].tolist() == curve.accuracy.tolist()
     assert curve.plot().get_ylabel() == "mean accuracy at the end (%)"
-    assert shares == [k / len(curve.shares) for k in range(len(curve.shares))]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
 
 
 @pytest.mark.parametrize(

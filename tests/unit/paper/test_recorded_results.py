@@ -9,7 +9,7 @@ import pytest
 
 from ebbing.paper.recorded_results import comparison_result, fig2_result, sensitivity_result
 from ebbing.paper.records import Record, RecordError, read_records
-from ebbing.paper.reproduction import RECORDED, Options, reproduce
+from ebbing.paper.reproduction import RECORDED, Options, ReproductionError, reproduce
 from ebbing.paper.table1 import TABLE1
 
 REPRODUCED = Path(__file__).parents[3] / "reproduced"
@@ -23,13 +23,28 @@ def silent(_name):
 def test_recorded_files_are_made_again_byte_for_byte(tmp_path, monkeypatch):
     monkeypatch.setattr("ebbing.plot._style.write_figure", lambda *_: None)  # slow, and drawn in other tests
     shutil.copytree(REPRODUCED / "records", tmp_path / "records")
-    reproduce([], tmp_path, silent, Options(from_records=True))
+    reproduce([], tmp_path, silent, Options(from_records=True, workers=1))
     made = [path for path in tmp_path.iterdir() if path.suffix in (".csv", ".md", ".json") and path.stem != "verdicts"]
     assert {path.stem for path in made} == {*RECORDED, "fig2_theory"}
     for path in made:
         assert path.read_bytes() == (REPRODUCED / path.name).read_bytes(), path.name
     here, there = (json.loads((folder / "verdicts.json").read_text())["verdicts"] for folder in (tmp_path, REPRODUCED))
     assert here == [verdict for verdict in there if verdict["target"] in RECORDED]
+
+
+def test_targets_from_records_run_and_fail_in_processes(tmp_path):
+    records = tmp_path / "records"
+    records.mkdir()
+    shutil.copy(REPRODUCED / "records" / "sensitivity.jsonl", records)
+    (records / "ablations.jsonl").write_text("{}\n")
+    with pytest.raises(ReproductionError) as failed:
+        reproduce(["ablations", "sensitivity"], tmp_path, silent, Options(from_records=True))
+    assert "line 1: this line is not a record" in str(failed.value.failures["ablations"])
+    assert isinstance(failed.value.failures["ablations"], RecordError)
+    for name in ("sensitivity.csv", "sensitivity.svg"):
+        assert (tmp_path / name).read_bytes() == (REPRODUCED / name).read_bytes()
+    there = json.loads((REPRODUCED / "verdicts.json").read_text())["verdicts"]
+    assert [v.claim for v in failed.value.verdicts] == [v["claim"] for v in there if v["target"] == "sensitivity"]
 
 
 def test_making_figures_leaves_the_records_alone(tmp_path):

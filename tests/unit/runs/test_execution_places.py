@@ -13,9 +13,10 @@ import torch
 import toy_runs
 from toy_runs import NODES, TRAINING, Toy, copied, files
 
+from ebbing import _workers
 from ebbing._files import write_atomic
 from ebbing.learn import prefix_tree
-from ebbing.runs import Resources, Store, _processes, execute
+from ebbing.runs import Resources, Store, execute
 from ebbing.runs.store import StoreError
 
 store, trained, whole = toy_runs.store, toy_runs.trained, toy_runs.whole  # fixtures
@@ -167,15 +168,15 @@ def test_experiment_with_an_open_file_cannot_be_sent(store):
 
 
 def test_error_that_cannot_be_pickled_is_sent_as_text():
-    assert str(_processes._sendable(OddError(7, "no such file"))) == "OddError: 7: no such file"
+    assert str(_workers._sendable(OddError(7, "no such file"))) == "OddError: 7: no such file"
     plain = ValueError("as it is")
-    assert _processes._sendable(plain) is plain
+    assert _workers._sendable(plain) is plain
 
 
 @pytest.mark.parametrize(
     ("status", "kind", "said"),
     [
-        (_processes.UNGUARDED_STATUS, ValueError, "if __name__ =="),
+        (_workers.UNGUARDED_STATUS, ValueError, "if __name__ =="),
         (-9, ChildProcessError, "perhaps because memory ran out"),
         (-11, ChildProcessError, "ended by SIGSEGV"),
         (-15, ChildProcessError, "ended by SIGTERM"),
@@ -184,12 +185,12 @@ def test_error_that_cannot_be_pickled_is_sent_as_text():
     ],
 )
 def test_exit_status_of_a_worker_is_explained(status, kind, said, monkeypatch):
-    monkeypatch.setattr(_processes, "EXIT_SECONDS", 0.1)
-    pool = _processes.Processes(None, "cpu")  # type: ignore[arg-type]
+    monkeypatch.setattr(_workers, "EXIT_SECONDS", 0.1)
+    pool = _workers.Workers(None)  # type: ignore[arg-type]
     pool._processes = {1: type("Ended", (), {"exitcode": status}), 2: type("Ended", (), {"exitcode": -15})}
     if status in (None, -15):
         pool._processes.pop(2)
-    error = pool._explain(_processes.BrokenProcessPool("broken"))
+    error = pool._explain(_workers.BrokenProcessPool("broken"))
     assert type(error) is kind
     assert said in str(error)
 
