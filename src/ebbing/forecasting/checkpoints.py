@@ -2,7 +2,7 @@
 
 The update of task i is the difference of its weights from the base, or, for low-rank adapters, the product
 scale B_i A_i. Inner products of low-rank updates need no product:  <B_1 A_1, B_2 A_2> = sum((B_1' B_2) * (A_1 A_2')).
-Files are read tensor by tensor, so that models may be larger than memory.
+Files are read block by block, so that models may be larger than memory.
 """
 
 from __future__ import annotations
@@ -17,23 +17,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 from safetensors import SafetensorError, safe_open
-from torch import Tensor
 
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
+from ebbing.forecasting._weight_files import difference_products, read_header
 from ebbing.problem import Problem
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-_BUFFER = 2**19
-"""Numbers of all updates together that are compared at once: they stay in the processor's cache."""
-
-_SUMMED = 2**12
-"""Products that are summed in single precision; sums of millions of them would be wrong by up to one percent."""
 
 _DOWN, _UP = ".lora_A.weight", ".lora_B.weight"
 
@@ -131,7 +124,7 @@ class TaskVectors(Tabular):
 def read_task_vectors(
     checkpoints: Mapping[str, str | os.PathLike[str]], base: str | os.PathLike[str] | None = None
 ) -> TaskVectors:
-    """Read the updates of fine-tuned checkpoints, tensor by tensor.
+    """Read the updates of fine-tuned checkpoints, block by block.
 
     Args:
         checkpoints: A safetensors file for each task: all weights (with `base`), or a low-rank adapter as `peft` writes
@@ -148,56 +141,33 @@ def read_task_vectors(
         raise ValueError("checkpoints: give a dictionary from names of tasks to safetensors files")
     with ExitStack() as stack:
         files = {name: _open(stack, f"task {name!r}", path) for name, path in checkpoints.items()}
-        keys = {name: set(file.keys()) for name, file in files.items()}
         if base is None:
             scales = np.array([_scale(Path(path)) for path in checkpoints.values()])
-            gram, parameters = _low_rank_gram(files, keys)
+            gram, parameters = _low_rank_gram(files, {name: set(file.keys()) for name, file in files.items()})
             gram *= np.outer(scales, scales)
         else:
-            gram, parameters = _full_gram(files, keys, _open(stack, "base", base))
+            _open(stack, "base", base)  # checks that the file is valid
+            gram, parameters = _full_gram(checkpoints, base)
     return TaskVectors(tuple(checkpoints), gram, parameters)
 
 
-def _full_gram(files: dict[str, Any], keys: dict[str, set[str]], base: Any) -> tuple[Array, int]:
-    wanted = set(base.keys())
-    for name, found in keys.items():
-        if found != wanted:
-            missing = sorted(found ^ wanted)
+def _full_gram(checkpoints: Mapping[str, str | os.PathLike[str]], base: str | os.PathLike[str]) -> tuple[Array, int]:
+    before, after = read_header(base), {name: read_header(path) for name, path in checkpoints.items()}
+    for task, found in after.items():
+        if found.keys() != before.keys():
+            missing = sorted(found.keys() ^ before.keys())
             raise ValueError(
-                f"task {name!r}: its file and the base differ in {len(missing)} tensors, as {missing[0]!r}; give "
+                f"task {task!r}: its file and the base differ in {len(missing)} tensors, as {missing[0]!r}; give "
                 "checkpoints of the same model, or low-rank adapters without a base"
             )
-    T, parameters = len(files), 0
-    gram = np.zeros((T, T))
-    for key in sorted(wanted):
-        shape = tuple(base.get_slice(key).get_shape())
-        for name, file in files.items():
-            if (other := tuple(file.get_slice(key).get_shape())) != shape:
-                raise ValueError(f"task {name!r}: {key!r} has shape {other}, in the base {shape}; give the same model")
-        start = base.get_tensor(key)  # mapped: nothing is read before it is used
-        if not start.numel() or not start.is_floating_point():
-            continue
-        parameters += start.numel()
-        gram += _products(start, [file.get_tensor(key) for file in files.values()])
-    return (gram + gram.T) / 2, parameters
-
-
-def _products(start: Tensor, ends: list[Tensor]) -> Array:
-    """Return inner products of the differences of tensors from a first one (T, T), block by block."""
-    T = len(ends)
-    precise = torch.float64 if start.dtype == torch.float64 else torch.float32
-    block = _SUMMED * max(1, _BUFFER // (T * _SUMMED))
-    buffer = torch.zeros(T, block, dtype=precise).numpy()
-    parts = buffer.reshape(T, -1, _SUMMED).swapaxes(0, 1)  # (parts, T, summed), of the same numbers
-    total = np.zeros((T, T))
-    for first, *others in zip(*(tensor.reshape(-1).split(block) for tensor in (start, *ends)), strict=True):
-        before = first.to(precise).numpy()
-        for k, other in enumerate(others):
-            np.subtract(other.to(precise).numpy(), before, out=buffer[k, : len(before)])
-        buffer[:, len(before) :] = 0.0  # the last block may be shorter
-        # NumPy sees that both factors are the same and computes half of the products; torch takes thrice as long.
-        total += (parts @ parts.swapaxes(1, 2)).sum(0, dtype=np.float64)
-    return total
+        for name in sorted(found):
+            if found[name].shape != (shape := before[name].shape):
+                raise ValueError(
+                    f"task {task!r}: {name!r} has shape {found[name].shape}, in the base {shape}; give the same model"
+                )
+    weights = sorted(name for name in before if all(one[name].dtype is not None for one in (before, *after.values())))
+    gram = difference_products(base, [*checkpoints.values()], [before, *after.values()], weights)
+    return gram, sum(before[name].numel for name in weights)
 
 
 def _low_rank_gram(files: dict[str, Any], keys: dict[str, set[str]]) -> tuple[Array, int]:

@@ -9,6 +9,7 @@ from safetensors.torch import save_file
 
 import ebbing
 from ebbing.forecasting import read_task_vectors
+from ebbing.forecasting._weight_files import read_header
 
 SHAPES = {"layer.weight": (7, 5), "layer.bias": (7,), "scale": (), "empty": (0, 3)}
 
@@ -34,9 +35,10 @@ def flat(seed):
 def test_full_checkpoints(files, monkeypatch):
     base = files.pop("base")
     updates = np.array([flat(k) - flat(0) for k in (1, 2, 3)])
-    for summed in (2**12, 4):  # in one block and in many, the last of them shorter
-        monkeypatch.setattr("ebbing.forecasting.checkpoints._SUMMED", summed)
-        monkeypatch.setattr("ebbing.forecasting.checkpoints._BUFFER", 6 * summed)
+    for summed, threads in ((2**12, 1), (4, 1), (4, 3)):  # in one block and in many, the last of them shorter
+        monkeypatch.setattr(torch, "get_num_threads", lambda threads=threads: threads)
+        monkeypatch.setattr("ebbing.forecasting._weight_files._SUMMED", summed)
+        monkeypatch.setattr("ebbing.forecasting._weight_files._BUFFER", 6 * summed)
         found = read_task_vectors(files, base)
         assert np.allclose(found.gram, updates @ updates.T, rtol=1e-5)
         assert found.parameters == 43  # whole numbers do not count
@@ -140,3 +142,26 @@ def test_differences_are_those_of_the_stored_numbers(tmp_path, dtype, digits):
     updates = np.array([(stored[name].double() - stored["base"].double()).numpy().ravel() for name in ("a", "b")])
     found = read_task_vectors({name: tmp_path / name for name in ("a", "b")}, base=tmp_path / "base")
     np.testing.assert_allclose(found.gram, updates @ updates.T, rtol=10.0**-digits)
+
+
+def test_base_and_checkpoints_may_have_different_precision(tmp_path):
+    random = torch.Generator().manual_seed(0)
+    base, end = torch.randn(40, generator=random).to(torch.bfloat16), torch.randn(40, generator=random)
+    save_file({"w": base}, tmp_path / "base")
+    save_file({"w": end}, tmp_path / "end")
+    found = read_task_vectors({"a": tmp_path / "end"}, base=tmp_path / "base")
+    assert found.gram[0, 0] == pytest.approx(float((end.double() - base.double()).square().sum()), rel=1e-6)
+
+
+def test_file_that_shrinks_while_it_is_read_raises(tmp_path, monkeypatch):
+    for name in ("base", "a"):
+        save_file({"w": torch.ones(100)}, tmp_path / name)
+
+    def shrinking(path):
+        header = read_header(path)
+        path.write_bytes(path.read_bytes()[:-4])
+        return header
+
+    monkeypatch.setattr("ebbing.forecasting.checkpoints.read_header", shrinking)
+    with pytest.raises(OSError, match="it has become shorter"):
+        read_task_vectors({"a": tmp_path / "a"}, base=tmp_path / "base")
