@@ -1,7 +1,11 @@
 """Progress where there is no terminal, as in a log file: nothing is printed, however long the work takes."""
 
+from contextlib import contextmanager
+
+import numpy as np
 import pytest
 
+import ebbing
 from ebbing import _progress
 
 
@@ -30,3 +34,27 @@ def test_parts_are_silent_without_a_terminal_and_fail_on(capsys, monkeypatch):
     with pytest.raises(OSError, match="full"):
         work()
     assert capsys.readouterr() == ("", "")
+
+
+def test_reporting_is_a_function_of_the_caller_a_bar_or_nothing(monkeypatch):
+    shares, bars = [], []
+
+    @contextmanager
+    def bar(description):
+        yield lambda share: bars.append((description, share))
+
+    monkeypatch.setattr(_progress, "progress_bar", bar)
+    for progress in (shares.append, True, False):
+        with _progress.reporting(progress, "kernel") as report:
+            report(0.5)
+    assert shares == [0.5]
+    assert bars == [("kernel", 0.5)]
+
+
+@pytest.mark.parametrize("progress", ["yes", None, 0.5])
+def test_progress_of_another_kind_raises(progress):
+    tasks = {name: (np.ones((4, 2)), [0, 1, 0, 1]) for name in "ab"}
+    with pytest.raises(
+        ValueError, match=r"progress=.*: give True for a bar, False for none, or a function"
+    ):
+        ebbing.forecast("linear", tasks).replay(progress=progress)
