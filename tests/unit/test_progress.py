@@ -54,7 +54,5 @@ def test_reporting_is_a_function_of_the_caller_a_bar_or_nothing(monkeypatch):
 @pytest.mark.parametrize("progress", ["yes", None, 0.5])
 def test_progress_of_another_kind_raises(progress):
     tasks = {name: (np.ones((4, 2)), [0, 1, 0, 1]) for name in "ab"}
-    with pytest.raises(
-        ValueError, match=r"progress=.*: give True for a bar, False for none, or a function"
-    ):
+    with pytest.raises(ValueError, match=r"progress=.*: give True for a bar, False for none, or a function"):
         ebbing.forecast("linear", tasks).replay(progress=progress)

@@ -15,7 +15,7 @@ from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array, check_seconds, check_seed
 from ebbing.forecasting._confidence import compare_on_halves
 from ebbing.forecasting._evaluation import evaluate_orders
-from ebbing.forecasting._search import Objective, Weights, search
+from ebbing.forecasting._search import Objective, Weights, is_complete, search
 from ebbing.forecasting._steps import Step, forgetting_of_steps, parse_steps, step_columns, step_rows
 from ebbing.forecasting._summary import ERRORS, Kind, describe_losses, tabulate_losses
 from ebbing.forecasting.plan import ForecastPlan
@@ -163,13 +163,14 @@ class Forecast(Tabular):
         key = (weights, seconds, seed)
         if key not in self._plans:
             end = monotonic() + seconds
+            part = 0.2 if is_complete(self.model) else SEARCH  # of all orders, those on halves take longer
             with reporting(progress, "orders") as report:
                 found = search(
                     self.model,
                     weights,
                     seconds=SEARCH * seconds,
                     seed=seed,
-                    progress=lambda share: report(SEARCH * share),
+                    progress=lambda share: report(part * share),
                 )
                 left = None if found.complete else end - monotonic()
                 confidence = compare_on_halves(
@@ -180,7 +181,7 @@ class Forecast(Tabular):
                     splits=SPLITS,
                     seconds=left,
                     seed=seed,
-                    progress=lambda share: report(SEARCH + (1 - SEARCH) * share),
+                    progress=lambda share: report(part + (1 - part) * share),
                 )
             given = float(weights.values(*evaluate_orders(self.model, np.arange(self.T)[None]))[0])
             self._plans[key] = ForecastPlan(

@@ -39,6 +39,23 @@ def in_single_precision(network: nn.Module) -> nn.Module:
     return network
 
 
+class OutputDifference(nn.Module):
+    """A network of two outputs, as one of a single output: the second minus the first, the log-odds of class 1."""
+
+    def __init__(self, network: nn.Module) -> None:
+        super().__init__()
+        self.network = network
+
+    def forward(self, *inputs: Tensor, **named: Tensor) -> Tensor:
+        outputs = call(self.network, named or inputs[0])
+        return outputs[:, 1:] - outputs[:, :1]
+
+
+def rounding_error(network: nn.Module) -> float:
+    """Return the relative rounding error of the numbers that a network computes with."""
+    return torch.finfo(next(iter(trained_parameters(network).values())).dtype).eps
+
+
 def trained_parameters(network: nn.Module) -> dict[str, nn.Parameter]:
     """Return the parameters that are trained, by name; a network without any is an error."""
     found = {name: value for name, value in network.named_parameters() if value.requires_grad}

@@ -92,6 +92,18 @@ class Found:
     complete: bool
 
 
+def is_complete(model: KernelModel) -> bool:
+    """Return whether tasks are few enough for all of their orders to be computed.
+
+    Args:
+        model: The model.
+
+    Returns:
+        Whether they are.
+    """
+    return (ALL_LOGISTIC_UP_TO if model.loss == "cross-entropy" else ALL_ORDERS_UP_TO) >= model.T
+
+
 def search(
     model: KernelModel, weights: Weights, *, seconds: float = 60.0, seed: int = 0, progress: Progress | None = None
 ) -> Found:
@@ -109,7 +121,7 @@ def search(
     """
     report = progress or (lambda share: None)
     T = model.T
-    if (ALL_LOGISTIC_UP_TO if model.loss == "cross-entropy" else ALL_ORDERS_UP_TO) >= T:
+    if is_complete(model):
         orders = np.array(list(permutations(range(T))))
         values = _values(model, weights, orders, report)
         tolerance = 1e-9 * float(np.abs(values).max())  # of orders that tie, the first

@@ -16,7 +16,7 @@ from ebbing.forecasting.extent import Extent
 from ebbing.forecasting.fitting import trained_to, training_time
 from ebbing.forecasting.kernels import linear_kernel, mean_diagonal, normalize, random_feature_kernel
 from ebbing.forecasting.recursion import KernelModel, Loss
-from ebbing.forecasting.targets import Targets
+from ebbing.forecasting.targets import BINARY, Targets
 
 MOST_ROWS = 8000
 """Rows of a forecast, if sizes are not given: its kernel then takes half a gigabyte at most."""
@@ -74,8 +74,8 @@ def forecast(
         steps: Gradient steps for each task: epochs times batches.
         training_error: The mean squared error on its training data at which training leaves a task, for those who stop
             early. None: until the task is fitted.
-        loss: What training minimizes: "cross-entropy" for labels of yes or no, or "squared". None: the cross-entropy
-            for yes or no, otherwise the squared error.
+        loss: What training minimizes: "cross-entropy" for labels 0 and 1, or "squared". None: the cross-entropy for
+            labels 0 and 1, otherwise the squared error.
         alignment: How strongly each step moves the kernel toward what it has learned; 0 for a fixed kernel. It
             needs the squared error.
         seed: The seed of the choice of examples.
@@ -103,16 +103,25 @@ def forecast(
     examples = _read(tasks, train_size, test_size, seed)
     if isinstance(network, str):
         kernel, targets, outputs, source = _without_network(network, examples)
-        scale = mean_diagonal(kernel)
+        scale, rounding = mean_diagonal(kernel), float(np.finfo(np.float64).eps)
     else:
         with reporting(progress, "kernel") as report:
-            kernel, targets, outputs, source, scale = _of_networks(network, examples, memory, report)
+            kernel, targets, outputs, source, scale, rounding = _of_networks(network, examples, memory, report)
     loss = _loss(loss, targets, alignment)
     if extent.learning_rate is not None and extent.steps is not None:
         time = training_time(targets, extent.learning_rate, extent.steps, scale, of_outputs=loss == "cross-entropy")
     start = np.mean(outputs if loss == "cross-entropy" else [targets.predictions(one) for one in outputs], axis=0)
     model = KernelModel(
-        normalize(kernel), start, targets, examples.train, examples.test, extent.ridge, time, alignment, loss=loss
+        normalize(kernel),
+        start,
+        targets,
+        examples.train,
+        examples.test,
+        extent.ridge,
+        time,
+        alignment,
+        loss=loss,
+        rounding=rounding,
     )
     model = trained_to(model, extent.training_error)
     notes = describe_doubts(model, examples.names, extent)
@@ -123,12 +132,12 @@ def _loss(loss: Loss | None, targets: Targets, alignment: float) -> Loss:
     """Return the loss that is meant."""
     if loss not in (None, "squared", "cross-entropy"):
         raise ValueError(f"loss={loss!r}: give 'squared' or 'cross-entropy'")
-    if loss == "cross-entropy" and (targets.kind != "yes or no" or alignment):
+    if loss == "cross-entropy" and (targets.kind not in BINARY or alignment):
         what = f"alignment={alignment:g}" if alignment else f"labels of the kind {targets.kind!r}"
         raise ValueError(
             f"loss='cross-entropy' is for yes-or-no labels without alignment, not for {what}: leave it out"
         )
-    return loss or ("cross-entropy" if targets.kind == "yes or no" and not alignment else "squared")
+    return loss or ("cross-entropy" if targets.kind in BINARY and not alignment else "squared")
 
 
 def _read(tasks: Mapping[str, Any], train_size: int | None, test_size: int | None, seed: int) -> Examples:
@@ -188,11 +197,17 @@ def _without_network(name: str, examples: Examples) -> tuple[Array, Targets, lis
 
 def _of_networks(
     network: Any, examples: Examples, memory: float, progress: Progress
-) -> tuple[Array, Targets, list[Array], str, float]:
+) -> tuple[Array, Targets, list[Array], str, float, float]:
     try:
         from torch import nn
 
-        from ebbing.forecasting._network import check_network, in_single_precision, network_outputs
+        from ebbing.forecasting._network import (
+            OutputDifference,
+            check_network,
+            in_single_precision,
+            network_outputs,
+            rounding_error,
+        )
         from ebbing.forecasting._tangent_kernel import tangent_kernel
     except ImportError:
         raise ImportError(
@@ -215,6 +230,8 @@ def _of_networks(
         check_network(one, examples.inputs)
     outputs = [network_outputs(one, examples.inputs) for one in networks]
     targets = Targets.of(examples.labels, outputs[0].shape[1])
+    if targets.kind == "two classes":
+        networks, outputs = [OutputDifference(one) for one in networks], [one[:, 1:] - one[:, :1] for one in outputs]
     kernel, scale = np.zeros((examples.rows, examples.rows)), 0.0
     for k, one in enumerate(networks):
 
@@ -227,4 +244,4 @@ def _of_networks(
     size = sum(p.numel() for p in networks[0].parameters() if p.requires_grad)
     several = f" of {len(networks)} networks" if len(networks) > 1 else ""
     source = f"tangent kernel{several} at the present weights, {size:,} trained parameters"
-    return kernel, targets, outputs, source, scale
+    return kernel, targets, outputs, source, scale, max(rounding_error(one) for one in networks)

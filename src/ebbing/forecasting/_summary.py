@@ -16,6 +16,7 @@ Kind = Literal["error", "accuracy"]
 
 ERRORS = {
     "yes or no": "squared error of the probability",
+    "two classes": "share of wrong answers",
     "classes": "share of wrong answers",
     "regression": "mean squared error",
 }

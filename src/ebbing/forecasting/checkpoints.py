@@ -115,7 +115,9 @@ class TaskVectors(Tabular):
             for i, name in enumerate(self.names)
         ]
         heading = f"Updates of {len(self.names)} checkpoints, {self.parameters:,} parameters; similarity: cosine"
-        return (Table(heading, ["task", "length", *self.names], rows, [WEAKER]),)
+        equal = [name for name, square in zip(self.names, np.diagonal(self.gram), strict=True) if square == 0]
+        notes = [f"Equal to the base, as if nothing had been learned: {', '.join(equal)}."] if equal else []
+        return (Table(heading, ["task", "length", *self.names], rows, [*notes, WEAKER]),)
 
     def __repr__(self) -> str:
         return f"TaskVectors({', '.join(self.names)}; {self.parameters:,} parameters)"
@@ -165,7 +167,12 @@ def _full_gram(checkpoints: Mapping[str, str | os.PathLike[str]], base: str | os
                 raise ValueError(
                     f"task {task!r}: {name!r} has shape {found[name].shape}, in the base {shape}; give the same model"
                 )
-    weights = sorted(name for name in before if all(one[name].dtype is not None for one in (before, *after.values())))
+            if (found[name].dtype is None) != (before[name].dtype is None):
+                raise ValueError(
+                    f"task {task!r}: {name!r} has whole numbers in one file and floating-point numbers in the other; "
+                    "give checkpoints of the same model"
+                )
+    weights = sorted(name for name in before if before[name].dtype is not None)
     gram = difference_products(base, [*checkpoints.values()], [before, *after.values()], weights)
     return gram, sum(before[name].numel for name in weights)
 

@@ -112,5 +112,5 @@ def training_time(targets: Targets, learning_rate: float, steps: int, scale: flo
         50.0
     """
     C = targets.values.shape[1]
-    slope = 1.0 if of_outputs else {"yes or no": 0.25, "classes": 1.0 / C, "regression": 2.0 / C}[targets.kind]
+    slope = 1.0 if of_outputs else {"classes": 1.0 / C, "regression": 2.0 / C}.get(targets.kind, 0.25)
     return learning_rate * steps * scale * slope

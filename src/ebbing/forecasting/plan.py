@@ -30,7 +30,7 @@ SURE_OF_GIVEN = 2.5
 NEGLIGIBLE = 0.02
 """A gain below this share of the initial model's error does not matter, however sure it is."""
 
-SMALL = 0.15
+SMALL = 0.05
 """The order hardly matters if a random order, and that as given, lose less than this share of the initial error."""
 
 _SHOWN = 5
@@ -54,7 +54,7 @@ class ForecastPlan(Tabular):
         complete: Whether these are all orders, so that no order has a lower value.
         initial_error: The mean error of the initial model, the scale of what is negligible.
         confidence: What the same orders are worth on random halves of the examples.
-        kind: What labels are: "yes or no", "classes" or "regression".
+        kind: What labels are: "yes or no", "two classes", "classes" or "regression".
     """
 
     task_names: tuple[str, ...]
@@ -112,6 +112,10 @@ class ForecastPlan(Tabular):
         least = max(SURE_OF_GIVEN * self.gain_over_given_error, NEGLIGIBLE * self.initial_error)
         return self.order != tuple(range(len(self.order))) and self.gain_over_given > least
 
+    @property
+    def _given_is_as_good(self) -> bool:
+        return self.task_names != self.names and self.task_names in self.as_good and not self._given_is_worse
+
     @cached_property
     def as_good(self) -> tuple[tuple[str, ...], ...]:
         """The orders that were compared and are not clearly worse than the advised one, which comes first.
@@ -166,6 +170,11 @@ class ForecastPlan(Tabular):
         if not self.matters:
             return f"{self._why_not.partition(':')[0]}."
         quantity, value, given = describe_objective(self.objective, ""), self.value, self.given
+        if self._given_is_as_good:
+            return (
+                f"Keep your order, {join(self.task_names)}: the predicted {quantity} is {format_number(given, '.2g')}, "
+                f"{format_number(self.random, '.2g')} in a random order, and no order is clearly better."
+            )
         return (
             f"Learn {join(self.names)}: the predicted {quantity} is {format_number(value, '.2g')}, instead of "
             f"{format_number(given, '.2g')} in the order as given. Trust the rank of orders, not these levels."
@@ -173,12 +182,14 @@ class ForecastPlan(Tabular):
 
     def _tables(self) -> Sequence[Table]:
         quantity = describe_objective(self.objective, "")
-        if self.matters:
+        if self.matters and self._given_is_as_good:
+            heading = f"Keep your order; as far as these examples tell, none is better:\n  {join(self.task_names)}"
+        elif self.matters:
             heading = f"Learn in this order for the least {quantity}:\n  {join(self.names)}"
         else:
             heading = f"{self._why_not} The order of least {quantity}, if one must be chosen:\n  {join(self.names)}"
         rows = [
-            ["advised order", format_number(self.value, ".4g")],
+            ["best order" if self._given_is_as_good else "advised order", format_number(self.value, ".4g")],
             ["order as given", format_number(self.given, ".4g")],
             ["random order, mean", format_number(self.random, ".4g")],
             ["worst order" + ("" if self.complete else " found"), format_number(self.worst, ".4g")],
@@ -204,8 +215,8 @@ class ForecastPlan(Tabular):
             numbers = (self.random - self.value, self.given - self.value, self.initial_error)
             random, given, initial = (format_number(number, ".2g") for number in numbers)
             return (
-                f"The order hardly matters here: a random one is predicted to lose {random} and that as given {given}, "
-                f"beside an initial error of {initial}."
+                f"The order hardly matters here: a random one is predicted to cost {random} more than the best, the one "
+                f"as given {given} more; the error before training is {initial}."
             )
         return (
             "These examples cannot tell which order is best: what one gains, chance can explain. More examples "

@@ -42,6 +42,9 @@ Loss = Literal["squared", "cross-entropy"]
 _NEGLIGIBLE = 1e-10
 """Eigenvalues below this share of the largest are zero: directions that no example determines."""
 
+_ROUNDING_ERRORS = 10.0
+"""How many times the rounding errors of a kernel its eigenvalues must exceed to count."""
+
 Rows = np.ndarray
 """Indices of rows."""
 
@@ -61,6 +64,7 @@ class KernelModel:
         alignment: gamma, how much the kernel aligns with what was learned.
         loss: What training minimizes: the squared error of predictions, or the cross-entropy of yes-or-no labels,
             which needs a positive ridge.
+        rounding: The relative rounding error of the kernel's entries.
     """
 
     kernel: Array
@@ -72,6 +76,7 @@ class KernelModel:
     time: float | None = None
     alignment: float = 0.0
     loss: Loss = "squared"
+    rounding: float = 0.0
     _solvers: dict[bytes, Array] = field(default_factory=dict, repr=False)
     _updates: dict[bytes, Array] = field(default_factory=dict, repr=False)
 
@@ -93,7 +98,7 @@ class KernelModel:
         if key in self._solvers:
             return self._solvers[key]
         s, V = np.linalg.eigh(self.kernel[np.ix_(rows, rows)])
-        present = s > _NEGLIGIBLE * max(float(s[-1]), 0.0)
+        present = s > max(_NEGLIGIBLE * float(s[-1]), self._noise(rows))
         safe = np.where(present, s, 1.0) + self.ridge
         gain = 1.0 / safe if self.time is None else -np.expm1(-self.time * safe / len(rows)) / safe
         solver = (V * np.where(present, gain, 0.0)) @ V.T
@@ -144,7 +149,17 @@ class KernelModel:
 
     def _dual(self, outputs: Array, rows: Rows) -> Array:
         """Return the dual weights (n, models) of a logistic regression that starts from outputs (n, models)."""
-        return fit_logistic(self.kernel[np.ix_(rows, rows)], outputs, self.targets.values[rows, 0], self.ridge)
+        ridge = max(self.ridge, self._noise(rows))
+        return fit_logistic(self.kernel[np.ix_(rows, rows)], outputs, self.targets.values[rows, 0], ridge)
+
+    def _noise(self, rows: Rows) -> float:
+        """Return the size up to which eigenvalues of a kernel of some rows are rounding errors.
+
+        Errors of the entries, independent of each other and of size `rounding`, have a norm of about its product with
+        the root of the number of rows. Where they are fitted, a kernel of low rank, of a small network or of equal
+        examples, seems to learn everything and predicts nothing.
+        """
+        return _ROUNDING_ERRORS * self.rounding * len(rows) ** 0.5
 
     def predicted(self, values: Array) -> Array:
         """Return predictions from what a state holds.

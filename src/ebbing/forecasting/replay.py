@@ -28,7 +28,10 @@ NEGLIGIBLE = 0.05
 """Replay is not advised if it saves less than this share of the error at the end."""
 
 ENOUGH = 0.9
-"""The part of what the best share saves that the advised share must save, unless less cannot be told from it."""
+"""The part of what the best share saves that the advised share must save."""
+
+LEAST = 0.5
+"""The same for a share that cannot be told from the best."""
 
 SPLITS = 5
 """How often the examples are split into halves to see how sure a curve is."""
@@ -72,16 +75,27 @@ class ReplayForecast(Tabular):
     def share(self) -> float:
         """The share to use, judged by the error at the end.
 
-        It is the smallest that saves nine tenths of what the best share saves, or whose error is within a standard
-        error of the best. Forgetting does not decide: a model that learns new tasks badly forgets little.
+        It is the smallest that saves nine tenths of what the best share saves, or at least half of it if the difference
+        to the best is within its standard error. Forgetting does not decide: a model that learns new tasks badly
+        forgets little.
         """
         error = self.final_errors
         best = int(error.argmin())
         saved, behind = error[0] - error, error - error[best]
         if saved[best] <= NEGLIGIBLE * error.max() + 1e-12:
             return 0.0
-        noise = np.array([mean_and_error(values - self.halves[:, best])[1] for values in self.halves.T])
-        return float(self.shares[np.argmax((saved >= ENOUGH * saved[best]) | (behind <= noise))])
+        alike = (behind <= self._errors_of_differences(best)) & (saved >= LEAST * saved[best])
+        return float(self.shares[np.argmax(alike | (saved >= ENOUGH * saved[best]))])
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether what the advised share saves is more than two standard errors of it."""
+        at = int(np.argmin(abs(self.shares - self.share)))
+        return bool(self.final_errors[0] - self.final_errors[at] > 2 * self._errors_of_differences(0)[at])
+
+    def _errors_of_differences(self, share: int) -> Array:
+        """Return the standard errors of the differences in error between all shares and one of them (shares,)."""
+        return np.array([mean_and_error(values - self.halves[:, share])[1] for values in self.halves.T])
 
     def to_frame(self) -> pd.DataFrame:
         """Return the curve as a pandas DataFrame.
@@ -102,7 +116,7 @@ class ReplayForecast(Tabular):
         return to_frame(columns | {"standard_error": self.standard_errors})
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw forgetting and generalization error against the share of old data.
+        """Draw the mean accuracy at the end against the share of old data; for regression, the predicted errors.
 
         Args:
             ax: The axes to draw on; a new figure if None.
@@ -117,11 +131,12 @@ class ReplayForecast(Tabular):
     def _answer(self) -> str:
         at = int(np.argmin(abs(np.asarray(self.shares) - self.share)))
         advice = f"Mix {self.share:.0%} of each old task's data into every later step"
+        doubt = "" if self.is_clear else " These examples cannot tell whether that helps: chance can explain it."
         if self.accuracy is None:
             if not at:
                 return "Mix in no old data: it hardly reduces the error at the end that is predicted."
             error, without = (format_number(float(self.generalization[k]), ".2g") for k in (at, 0))
-            return f"{advice}: the predicted error at the end is {error}, {without} without old data."
+            return f"{advice}: the predicted error at the end is {error}, {without} without old data.{doubt}"
         accuracies = self._accuracies()
         if not at:
             return (
@@ -130,7 +145,7 @@ class ReplayForecast(Tabular):
             )
         return (
             f"{advice}: accuracy at the end is predicted to be {accuracies[at]} on average over tasks, {accuracies[0]} "
-            "without old data."
+            f"without old data.{doubt}"
         )
 
     def _accuracies(self) -> list[str]:
@@ -145,7 +160,11 @@ class ReplayForecast(Tabular):
             [f"{share:.0%}", describe_sizes(counts), format_number(f, ".4g"), format_number(g, ".4g")]
             for share, counts, f, g in zip(self.shares, self.counts, self.forgetting, self.generalization, strict=True)
         ]
-        if self.accuracy is not None:
+        if self.accuracy is None:
+            rows = [
+                [*row[:3], f"{row[3]} ± {error:.2g}"] for row, error in zip(rows, self.standard_errors, strict=True)
+            ]
+        else:
             columns.append("accuracy at the end")
             rows = [[*row, value] for row, value in zip(rows, self._accuracies(), strict=True)]
         measure = "mean squared error" if self.accuracy is None else "wrong answers"
@@ -153,8 +172,8 @@ class ReplayForecast(Tabular):
         note = (
             f"Order: {join_names(self.names)}. Examples are those of each old task, of {sizes} that train it; the same "
             f"stored ones in every step. The advised share is the smallest that saves {ENOUGH:.0%} of the "
-            f"{measure} at the end that the best share saves, or that cannot be told from the best: ± is a standard "
-            "error as the examples vary."
+            f"{measure} at the end that the best share saves, or half of it if it cannot be told from the best. ± is a "
+            "standard error as the examples vary."
         )
         return (Table(self._answer(), columns, rows, [note]),)
 

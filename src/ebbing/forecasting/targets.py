@@ -2,12 +2,14 @@
 
 Training pushes outputs toward their labels. The forecast works with *predictions*: probabilities for labels of two
 kinds or of several classes, and plain outputs for regression. Predictions start at those of the network, and are
-clipped to [0, 1] before their error is computed.
+clipped to [0, 1] before their error is computed. The softmax of two outputs is the sigmoid of their difference, so two
+classes are learned as yes or no are.
 
 =============  =========================================  ==============================  ==========================
 kind           labels                                     prediction of the network       error
 =============  =========================================  ==============================  ==========================
 "yes or no"    0 or 1, one output                         sigmoid of its output           mean squared
+"two classes"  0 or 1, two outputs                        sigmoid of their difference     share of wrong classes
 "classes"      whole numbers from 0, C outputs            softmax of its outputs          share of wrong classes
 "regression"   any numbers, as many as outputs            its outputs                     mean squared
 =============  =========================================  ==============================  ==========================
@@ -22,7 +24,10 @@ import numpy as np
 
 from ebbing._validate import Array
 
-Kind = Literal["yes or no", "classes", "regression"]
+Kind = Literal["yes or no", "two classes", "classes", "regression"]
+
+BINARY = ("yes or no", "two classes")
+"""Kinds of labels of which one number, the log-odds, is learned."""
 
 _LARGEST = 1e70
 """The largest label of regression: fourth powers of labels stay finite."""
@@ -33,8 +38,8 @@ class Targets:
     """The targets of all rows.
 
     Attributes:
-        kind: "yes or no", "classes" or "regression".
-        values: What each row should be predicted as (N, C), 0 or 1 for classes.
+        kind: "yes or no", "two classes", "classes" or "regression".
+        values: What each row should be predicted as (N, C), 0 or 1 for classes; C is 1 for two classes.
     """
 
     kind: Kind
@@ -65,6 +70,8 @@ class Targets:
         two = bool(np.isin(flat, (0, 1)).all())
         if flat.ndim == 1 and two and outputs in (None, 1):
             return cls("yes or no", flat.astype(np.float64)[:, None])
+        if flat.ndim == 1 and two and whole and outputs == 2:
+            return cls("two classes", flat.astype(np.float64)[:, None])
         if flat.ndim == 1 and whole and outputs != 1:
             return cls._of_classes(flat, outputs)
         values = labels.astype(np.float64).reshape(len(labels), -1)
@@ -92,21 +99,27 @@ class Targets:
             )
         return cls("classes", np.eye(classes)[labels.astype(int)])
 
+    @property
+    def classes(self) -> np.ndarray:
+        """The classes of all rows as whole numbers from 0 (N,), but for regression."""
+        return (self.values[:, 0] if self.kind in BINARY else self.values.argmax(axis=1)).astype(np.int64)
+
     def predictions(self, outputs: Array | None) -> Array:
         """Return the predictions that a network starts from.
 
         Args:
-            outputs: Its outputs (N, C); None without a network: undecided, or 0 for regression.
+            outputs: Its outputs (N, C), of two classes their difference; None without a network: undecided, or 0 for
+                regression.
 
         Returns:
             The predictions (N, C).
         """
         if outputs is None:
-            undecided = {"yes or no": 0.5, "classes": 1.0 / self.values.shape[1], "regression": 0.0}
-            return np.full_like(self.values, undecided[self.kind])
+            undecided = {"classes": 1.0 / self.values.shape[1], "regression": 0.0}
+            return np.full_like(self.values, undecided.get(self.kind, 0.5))
         if self.kind == "regression":
             return np.array(outputs, dtype=np.float64)
-        if self.kind == "yes or no":
+        if self.kind in BINARY:
             return 0.5 * (1.0 + np.tanh(0.5 * outputs))
         exponentials = np.exp(outputs - outputs.max(axis=1, keepdims=True))
         return exponentials / exponentials.sum(axis=1, keepdims=True)
@@ -133,6 +146,8 @@ class Targets:
             The error of each model (models,).
         """
         wanted = self.values[rows][:, None]
+        if self.kind == "two classes":
+            return 1.0 - self.accuracy(predictions, rows)
         if self.kind == "classes":
             return (predictions.argmax(axis=2) != wanted.argmax(axis=2)).mean(axis=0)
         return np.square(self.clip(predictions) - wanted).mean(axis=(0, 2))

@@ -81,8 +81,8 @@ def read_tasks(
             "labels are numbers: `measure` trains yes-or-no tasks and classes, not regression; train some orders with "
             "your own code, or give labels of two kinds, such as above and below the median"
         )
-    classes = targets.kind == "classes"
-    labels = torch.from_numpy(targets.values.argmax(1) if classes else targets.values.astype(np.float32))
+    is_binary = targets.kind == "yes or no"
+    labels = torch.from_numpy(targets.values.astype(np.float32) if is_binary else targets.classes)
     train, test = (
         {name: (take(examples.inputs, rows), labels[rows]) for name, rows in zip(examples.names, split, strict=True)}
         for split in (examples.train, examples.test)

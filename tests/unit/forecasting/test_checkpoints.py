@@ -165,3 +165,12 @@ def test_file_that_shrinks_while_it_is_read_raises(tmp_path, monkeypatch):
     monkeypatch.setattr("ebbing.forecasting.checkpoints.read_header", shrinking)
     with pytest.raises(OSError, match="it has become shorter"):
         read_task_vectors({"a": tmp_path / "a"}, base=tmp_path / "base")
+
+
+def test_checkpoints_of_whole_numbers_and_equal_ones_are_named(tmp_path):
+    for name, dtype in (("base", torch.float32), ("same", torch.float32), ("whole", torch.int64)):
+        save_file({"w": torch.ones(5, dtype=dtype)}, tmp_path / name)
+    found = read_task_vectors({"cats": tmp_path / "same"}, base=tmp_path / "base")
+    assert "Equal to the base, as if nothing had been learned: cats." in found.summary()
+    with pytest.raises(ValueError, match="task 'dogs': 'w' has whole numbers in one file and floating-point numbers"):
+        read_task_vectors({"dogs": tmp_path / "whole"}, base=tmp_path / "base")

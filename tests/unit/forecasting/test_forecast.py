@@ -1,5 +1,6 @@
 """Forecasts of networks and of data: errors of any order, mixtures, similarity, and what they say of themselves."""
 
+import copy
 import subprocess
 import sys
 
@@ -372,3 +373,50 @@ def test_summary_gives_the_range_of_unequal_sizes():
 def test_replay_of_one_task_says_what_is_missing():
     with pytest.raises(ValueError, match="1 task: nothing is older than it to be mixed in; give two tasks or more"):
         forecast("linear", tasks(T=1)).replay()
+
+
+def noisy_tasks():
+    """Two tasks of ten inputs and noisy labels that no linear model fits."""
+    random = np.random.default_rng(0)
+    weights = random.standard_normal((2, 10))
+
+    def draw(k, n):
+        x = random.standard_normal((n, 10)).astype(np.float32)
+        return x, (x @ weights[k] + 1 + 0.8 * random.standard_normal(n) > 0).astype(int)
+
+    return {name: {"train": draw(k, 60), "test": draw(k, 500)} for k, name in enumerate("ab")}
+
+
+@pytest.mark.parametrize("loss", ["cross-entropy", "squared"])
+def test_rounding_errors_of_a_small_network_are_not_learned(loss):
+    data = noisy_tasks()
+    head = torch.nn.Linear(10, 1)
+    for parameter in head.parameters():
+        torch.nn.init.zeros_(parameter)
+    single, double = (forecast(one, data, test_size=500, loss=loss) for one in (head, copy.deepcopy(head).double()))
+    assert single.accuracies() == pytest.approx(double.accuracies(), abs=0.01)
+    assert forecast("linear", data, test_size=500, loss=loss).accuracies() == pytest.approx(
+        double.accuracies(), abs=0.01
+    )
+    assert single.accuracies()[1, 0] > 0.8
+
+
+def test_two_classes_are_learned_as_yes_or_no():
+    class Difference(torch.nn.Module):
+        def __init__(self, network):
+            super().__init__()
+            self.network = network
+
+        def forward(self, x):
+            outputs = self.network(x)
+            return outputs[:, 1] - outputs[:, 0]
+
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(torch.nn.Linear(10, 30), torch.nn.ReLU(), torch.nn.Linear(30, 2))
+    two, one = forecast(network, noisy_tasks()), forecast(Difference(network), noisy_tasks())
+    assert (two.model.targets.kind, one.model.targets.kind) == ("two classes", "yes or no")
+    assert two.model.loss == "cross-entropy"
+    for order in (["a", "b"], ["b", "a"]):
+        assert two.accuracies(order) == pytest.approx(one.accuracies(order))
+        assert two.errors(order) == pytest.approx(1 - two.accuracies(order))
+    assert "two classes" in two.summary()

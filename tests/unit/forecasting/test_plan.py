@@ -240,8 +240,23 @@ def test_replay_advises_the_smallest_share_as_good_as_the_best():
     assert curve_of(errors, alike).share == 0.5
     doubtful = [[1.0, 0.4, 0.21, 0.1], [1.0, 0.2, 0.21, 0.3]]  # the gain of 1.0 over 0.1 is 0.1 with an error of 0.2
     assert curve_of(errors, doubtful).share == 0.1
+    wild = [[1.0, 5.0, 5.0, 0.1], [1.0, -5.0, -5.0, 0.3]]
+    useless = curve_of([1.0, 0.95, 0.9, 0.2], wild)  # shares that save next to nothing, whose errors are large
+    assert useless.share == 1.0
     hardly = [0.203, 0.202, 0.2, 0.2]
     assert curve_of(hardly, [hardly, hardly]).share == 0
+
+
+def test_replay_that_chance_can_explain_is_doubted():
+    errors = [1.0, 0.9, 0.8, 0.8]
+    clear = curve_of(errors, [[1.0, 0.9, 0.81, 0.8], [1.0, 0.9, 0.79, 0.8]])
+    doubtful = curve_of(errors, [[1.0, 0.9, 1.2, 0.9], [1.0, 0.9, 0.4, 0.7]])
+    assert (clear.share, doubtful.share) == (0.5, 0.1)
+    assert clear.is_clear
+    assert "cannot tell" not in clear.summary()
+    unsure = curve_of(errors, [[1.0, 1.4, 1.3, 1.3], [1.0, 0.4, 0.3, 0.3]])
+    assert not unsure.is_clear
+    assert "These examples cannot tell whether that helps: chance can explain it." in unsure.summary(300)
 
 
 def test_replay_standard_errors_are_deviations_between_samples():

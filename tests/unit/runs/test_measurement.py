@@ -43,7 +43,7 @@ class Builder:
         return nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 1))
 
 
-@pytest.mark.parametrize(("kind", "outputs"), [("yes or no", 1), ("classes", 3)])
+@pytest.mark.parametrize(("kind", "outputs"), [("yes or no", 1), ("yes or no", 2), ("classes", 3)])
 def test_measured_errors_are_those_of_the_reference(tmp_path, kind, outputs):
     tasks, net = data(kind), network(outputs)
     before = {name: value.clone() for name, value in net.state_dict().items()}
