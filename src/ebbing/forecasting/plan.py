@@ -30,7 +30,7 @@ SURE_OF_GIVEN = 2.5
 NEGLIGIBLE = 0.02
 """A gain below this share of the initial model's error does not matter, however sure it is."""
 
-SMALL = 0.05
+SMALL = 0.1
 """The order hardly matters if a random order, and that as given, lose less than this share of the initial error."""
 
 _SHOWN = 5
@@ -215,7 +215,7 @@ class ForecastPlan(Tabular):
             numbers = (self.random - self.value, self.given - self.value, self.initial_error)
             random, given, initial = (format_number(number, ".2g") for number in numbers)
             return (
-                f"The order hardly matters here: a random one is predicted to cost {random} more than the best, the one "
+                f"The order hardly matters here: a random one is predicted to cost {random} more than the best, that "
                 f"as given {given} more; the error before training is {initial}."
             )
         return (

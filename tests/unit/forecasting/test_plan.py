@@ -6,9 +6,10 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from ebbing.forecasting import ReplayForecast, forecast
+from ebbing.forecasting import ForecastPlan, ReplayForecast, forecast
 from ebbing.forecasting._confidence import Confidence
 from ebbing.forecasting._search import Weights, search
+from ebbing.forecasting.plan import SMALL
 
 
 def similar_pairs(T=4, n=120, d=200, noise=0.4, seed=0):
@@ -111,7 +112,7 @@ def test_large_differences_never_hardly_matter():
     random = np.random.default_rng(0)
     plans = [forecast("linear", noise(random), loss="squared").best_order() for _ in range(10)]
     for plan in plans:
-        small = max(plan.random, plan.given) - plan.value <= 0.15 * plan.initial_error
+        small = max(plan.random, plan.given) - plan.value <= SMALL * plan.initial_error
         assert ("hardly matters" in plan.summary()) == (small and not plan.matters)
     assert not all(plan.matters for plan in plans)
 
@@ -122,7 +123,7 @@ def test_order_that_does_not_matter():
     inputs = [random.standard_normal((200, 8)) for _ in range(4)]
     plan = forecast("linear", {f"t{k}": (x, x @ w > 0) for k, x in enumerate(inputs)}).best_order()
     assert not plan.matters
-    assert plan.summary().startswith("The order hardly matters here: a random one is predicted to lose 0.0")
+    assert plan.summary().startswith("The order hardly matters here: a random one is predicted to cost 0.0")
     plans = [forecast("linear", noise(random), loss="squared").best_order() for _ in range(20)]
     assert sum(plan.matters for plan in plans) <= 4  # two standard errors, with their own noise
     assert any("These examples cannot tell" in plan.summary() for plan in plans)  # few noisy examples
@@ -224,6 +225,22 @@ def test_replay_saves_what_is_forgotten():
     full = [{f"t{k}": size for k in range(s + 1)} for s in range(4)]
     assert curve.forgetting[-1] == pytest.approx(found.forgetting(full))
     assert curve.generalization[-1] == pytest.approx(found.generalization(full))
+
+
+def test_given_order_that_is_as_good_is_kept():
+    order, given, worst = (1, 0, 2), (0, 1, 2), (2, 1, 0)
+    values = np.array([[0.10, 0.11, 0.9], [0.12, 0.10, 0.9]])  # on two halves: the first two orders differ by chance
+    confidence = Confidence(np.array([order, given, worst]), values)
+    orders = np.array([order, given, worst])
+    plan = ForecastPlan(
+        ("a", "b", "c"), "forgetting", order, 0.10, worst, 0.9, 0.11, orders, np.array([0.10, 0.11, 0.9]), False, 1.0,
+        confidence, "classes",
+    )  # fmt: skip
+    assert plan.matters
+    assert plan.summary().startswith("Keep your order; as far as these examples tell, none is better:\n  a > b > c")
+    assert "Keep your order, a > b > c: the predicted forgetting is 0.11, 0.37 in a random order" in plan._answer()
+    clearly = replace(plan, given=0.5, confidence=Confidence(orders, np.array([[0.1, 0.5, 0.9], [0.1, 0.5, 0.9]])))
+    assert clearly.summary().startswith("Learn in this order for the least forgetting:\n  b > a > c")
 
 
 def curve_of(generalization, halves):
