@@ -18,10 +18,11 @@ Outputs that are right by _MARGIN are near the minimum of tasks that are fitted,
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError
-from scipy.linalg.lapack import dpotrf, dpotrs  # what cho_factor and cho_solve call; these take longer to get there
+from scipy.linalg import LinAlgError, get_lapack_funcs
 
 from ebbing._validate import Array
+
+_factorize, _solve = get_lapack_funcs(("potrf", "potrs"), dtype=np.float64)  # of cho_factor, which takes twice as long
 
 _STEPS = 60
 """Newton steps at most; some seven are needed."""
@@ -78,7 +79,7 @@ def _fit(K: Array, u0: Array, a: Array, y: Array, R: float) -> Array:
         S = np.sqrt(np.maximum(p * (1.0 - p), _LEAST_WEIGHT))
         system = S[:, None] * K * S
         system.flat[:: len(K) + 1] += R
-        direction = S * dpotrs(_factor(system), (y - p - R * a) / S)[0]
+        direction = S * _solve(_factor(system), (y - p - R * a) / S)[0]
         change = K @ direction
         size, trial = 1.0, np.inf
         while size > _LEAST_STEP:
@@ -102,7 +103,7 @@ def _factor(system: Array) -> Array:
     """
     added, largest = 0.0, float(system.diagonal().max())
     while True:
-        factor, failed_at = dpotrf(system, clean=False)
+        factor, failed_at = _factorize(system, clean=False)
         if not failed_at:
             return factor
         added = max(10.0 * added, _LEAST_DIAGONAL * largest)
