@@ -9,8 +9,8 @@ READY := $(VENV)/.ready
 reproduce: $(READY)
 	$(BIN)/ebbing reproduce --out results
 
-test: $(READY) # one thread each: threads of several processes wait for each other
-	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
+test: $(READY) # one thread each: threads of several processes wait for each other; modules are compiled once, not in each
+	OMP_NUM_THREADS=1 PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -65,7 +65,8 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=10)
     arguments = TrainingArguments(
         tempfile.mkdtemp(), num_train_epochs=parser.parse_args().epochs, learning_rate=1e-2,
-        per_device_train_batch_size=16, save_strategy="no", logging_strategy="no", report_to=[],
+        per_device_train_batch_size=16, per_device_eval_batch_size=50, save_strategy="no", logging_strategy="no",
+        report_to=[],
     )  # fmt: skip
     steps = {"by ones": 1, "by threes": 3, "by sevens": 7}
     train = {name: Numbers(step, 200, seed=step) for name, step in steps.items()}

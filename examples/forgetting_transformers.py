@@ -63,8 +63,8 @@ def main() -> None:
     size = parser.parse_args().sequences
     folder = Path(tempfile.mkdtemp())
     arguments = TrainingArguments(
-        str(folder), num_train_epochs=6, learning_rate=5e-3, per_device_train_batch_size=32, save_strategy="no",
-        logging_strategy="no", report_to=[],
+        str(folder), num_train_epochs=6, learning_rate=5e-3, per_device_train_batch_size=32,
+        per_device_eval_batch_size=200, save_strategy="no", logging_strategy="no", report_to=[],
     )  # fmt: skip
     names = ("first", "second", "third")
     train = {name: Sequences(k, size, seed=k) for k, name in enumerate(names)}

@@ -37,6 +37,7 @@ def versions(*packages: str) -> dict[str, str]:
     return {package: _version(package) for package in packages}
 
 
+@cache  # every stored result names versions, and to look one up takes milliseconds
 def _version(package: str) -> str:
     try:
         return metadata.version(package)

@@ -251,7 +251,10 @@ def report_error(address: str, victim: str = "0", how: str = "SIGKILL") -> None:
 
 def reported(folder, *arguments):
     """What `report_error` prints in a separate process: a client without a scheduler leaves a broken event loop."""
-    program = "import sys, test_cluster; test_cluster.report_error(*sys.argv[1:])"
+    return run_program(folder, "import sys, test_cluster; test_cluster.report_error(*sys.argv[1:])", *arguments)
+
+
+def run_program(folder, program, *arguments):
     return subprocess.run(
         [sys.executable, "-c", program, *arguments],
         env=os.environ | {"PYTHONPATH": os.pathsep.join([str(LOCAL), *sys.path])},
@@ -263,24 +266,44 @@ def reported(folder, *arguments):
     ).stdout
 
 
-@pytest.mark.parametrize("address", ["nonsense", "tcp://127.0.0.1:{}"])
-def test_address_without_a_scheduler_raises(tmp_path, address):
-    with socket.socket() as bound:
-        bound.bind(("127.0.0.1", 0))  # bound, but not listening
-        address = address.format(bound.getsockname()[1])
-        said = reported(tmp_path, address)
+# One process imports PyTorch and Dask for all addresses; what is said of each goes into a file.
+FORKS = """
+import os, sys, test_cluster
+for k, address in enumerate(sys.argv[1:]):
+    if os.fork() == 0:
+        sys.stdout = open(f"{k}.txt", "w")
+        test_cluster.report_error(address)
+for _ in sys.argv[1:]:
+    os.wait()
+"""
+
+
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory):
+    """A folder, and by the kind of an address without a scheduler: the address, and what `report_error` prints."""
+    folder = tmp_path_factory.mktemp("refused")
+    with socket.socket() as closed, socket.socket() as silent:
+        closed.bind(("127.0.0.1", 0))  # bound, but not listening
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()  # accepts connections, and never answers
+        ports = {"closed": closed.getsockname()[1], "silent": silent.getsockname()[1]}
+        addresses = {"nonsense": "nonsense"} | {kind: f"tcp://127.0.0.1:{port}" for kind, port in ports.items()}
+        run_program(folder, FORKS, *addresses.values())
+    said = [(folder / f"{k}.txt").read_text() for k in range(len(addresses))]
+    return folder, dict(zip(addresses, zip(addresses.values(), said, strict=True), strict=True))
+
+
+@pytest.mark.parametrize("kind", ["nonsense", "closed"])
+def test_address_without_a_scheduler_raises(refused, kind):
+    folder, found = refused
+    address, said = found[kind]
     assert address in said
     assert "connect" in said or "address" in said
-    assert not list((tmp_path / "runs").rglob("*"))
+    assert not list((folder / "runs").rglob("*"))
 
 
-def test_silent_scheduler_raises(tmp_path):
-    """Something accepts connections there, and never answers."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen()
-        address = f"tcp://127.0.0.1:{listening.getsockname()[1]}"
-        said = reported(tmp_path, address)
+def test_silent_scheduler_raises(refused):
+    address, said = refused[1]["silent"]
     assert said.startswith(f"cluster={address!r}: cannot connect to a Dask scheduler (")
 
 

@@ -26,13 +26,13 @@ def run(*command: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([str(part) for part in command], cwd=cwd, capture_output=True, text=True, check=False)
 
 
-def pip(python: str | Path, *arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return run(python, "-m", "pip", "--disable-pip-version-check", *arguments, cwd=cwd)
+def pip(*arguments: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return run(sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments, cwd=cwd)
 
 
 def build(folder: Path) -> tuple[Path, Path]:
     """The sdist, and the wheel that is built from it in an isolated environment."""
-    index = pip(sys.executable, "download", "--no-deps", "--dest", folder / "index", "hatchling", cwd=folder)
+    index = pip("download", "--no-deps", "--dest", folder / "index", "hatchling", cwd=folder)
     if index.returncode:
         assert "CI" not in os.environ, index.stderr
         pytest.skip("no package index: pip cannot download hatchling")
@@ -80,10 +80,10 @@ def check_sdist(sdist: Path) -> None:
 
 def check_installation(wheel: Path, folder: Path) -> None:
     """The command and the README's example run where nothing but the wheel and its requirements is installed."""
-    venv.create(folder / "empty", with_pip=True)
+    venv.create(folder / "empty")  # without pip: that of this environment installs there, too
     python = folder / "empty" / "bin" / "python"
     constraints = ROOT / "constraints.txt"
-    done = pip(python, "install", "--quiet", "--no-compile", "-c", constraints, wheel, cwd=folder)
+    done = pip("--python", python, "install", "--quiet", "--no-compile", "-c", constraints, wheel, cwd=folder)
     assert done.returncode == 0, done.stderr
     missing = run(python, "-c", "import numba", cwd=folder)
     assert "ModuleNotFoundError" in missing.stderr  # no extra is installed

@@ -44,6 +44,7 @@ def make_arguments(folder, **changed):
         "num_train_epochs": 3,
         "learning_rate": 5e-3,
         "per_device_train_batch_size": 16,
+        "per_device_eval_batch_size": 40,
         "report_to": [],
     }
     settings |= {"disable_tqdm": True, "save_strategy": "no", "logging_strategy": "no", "use_cpu": True}

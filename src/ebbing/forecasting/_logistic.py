@@ -18,9 +18,11 @@ Outputs that are right by _MARGIN are near the minimum of tasks that are fitted,
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError, get_lapack_funcs
 
 from ebbing._validate import Array
+
+_factorize, _solve = get_lapack_funcs(("potrf", "potrs"), dtype=np.float64)  # of cho_factor, which takes twice as long
 
 _STEPS = 60
 """Newton steps at most; some seven are needed."""
@@ -77,7 +79,7 @@ def _fit(K: Array, u0: Array, a: Array, y: Array, R: float) -> Array:
         S = np.sqrt(np.maximum(p * (1.0 - p), _LEAST_WEIGHT))
         system = S[:, None] * K * S
         system.flat[:: len(K) + 1] += R
-        direction = S * cho_solve(_factor(system), (y - p - R * a) / S, check_finite=False)
+        direction = S * _solve(_factor(system), (y - p - R * a) / S)[0]
         change = K @ direction
         size, trial = 1.0, np.inf
         while size > _LEAST_STEP:
@@ -93,21 +95,21 @@ def _fit(K: Array, u0: Array, a: Array, y: Array, R: float) -> Array:
     return a
 
 
-def _factor(system: Array) -> tuple[Array, bool]:
-    """Return the Cholesky factor of a matrix that rounding errors may have made indefinite by a little.
+def _factor(system: Array) -> Array:
+    """Return the upper Cholesky factor of a matrix that rounding errors may have made indefinite by a little.
 
     A kernel of low rank, from gradients in single precision, has eigenvalues of -1e-7 of the largest. With a larger
     diagonal, Newton's step is a little shorter.
     """
     added, largest = 0.0, float(system.diagonal().max())
     while True:
-        try:
-            return cho_factor(system, check_finite=False)
-        except LinAlgError:
-            added = max(10.0 * added, _LEAST_DIAGONAL * largest)
-            if not added < largest:
-                raise
-            system.flat[:: len(system) + 1] += added
+        factor, failed_at = _factorize(system, clean=False)
+        if not failed_at:
+            return factor
+        added = max(10.0 * added, _LEAST_DIAGONAL * largest)
+        if not added < largest:
+            raise LinAlgError("the kernel is not positive semidefinite")
+        system.flat[:: len(system) + 1] += added
 
 
 def _objective(a: Array, u: Array, u0: Array, sign: Array, R: float) -> float:

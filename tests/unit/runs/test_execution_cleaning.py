@@ -11,8 +11,7 @@ from ebbing.runs import execute
 store, whole = toy_runs.store, toy_runs.whole  # fixtures
 
 
-@pytest.mark.parametrize("weights_only", [False, True])
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("workers", "weights_only"), [(1, False), (1, True), (2, False)])
 def test_run_continues_while_its_store_is_cleaned(whole, store, workers, weights_only):
     """Children get the weights of their parents from memory."""
     freed = []

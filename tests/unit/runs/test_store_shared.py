@@ -48,7 +48,8 @@ def test_processes_may_write_and_read_concurrently(tmp_path, monkeypatch):
     for function in (write_many, read_many):
         monkeypatch.setattr(function, "__module__", "test_store_shared")
     monkeypatch.setenv("PYTHONWARNINGS", "error::UserWarning")
-    context = multiprocessing.get_context("spawn")
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["ebbing.runs"])  # loads PyTorch once for all three
     start, stop, result = context.Barrier(3), context.Event(), context.Queue()
     writers = [context.Process(target=write_many, args=(tmp_path, start, 60)) for _ in range(2)]
     reader = context.Process(target=read_many, args=(tmp_path, start, stop, result))
