@@ -22,7 +22,7 @@ from scipy.linalg import LinAlgError, get_lapack_funcs
 
 from ebbing._validate import Array
 
-_factorize, _solve = get_lapack_funcs(("potrf", "potrs"), dtype=np.float64)  # of cho_factor, which takes twice as long
+_factorize, _solve = get_lapack_funcs(("potrf", "potrs"), dtype=np.float64)  # cho_factor and cho_solve without their checks
 
 _STEPS = 60
 """Newton steps at most; some seven are needed."""
