@@ -22,7 +22,8 @@ from scipy.linalg import LinAlgError, get_lapack_funcs
 
 from ebbing._validate import Array
 
-_factorize, _solve = get_lapack_funcs(("potrf", "potrs"), dtype=np.float64)  # cho_factor and cho_solve without their checks
+# What cho_factor and cho_solve call, without their checks.
+_factorize, _solve = get_lapack_funcs(("potrf", "potrs"), dtype=np.float64)
 
 _STEPS = 60
 """Newton steps at most; some seven are needed."""
