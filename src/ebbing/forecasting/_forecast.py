@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from time import monotonic
 from typing import TYPE_CHECKING, Any
@@ -234,7 +234,8 @@ class Forecast(Tabular):
         if not ((ratios >= 0) & (ratios <= 1)).all():
             raise ValueError(f"shares={list(shares)!r}: give numbers from 0 to 1")
         with reporting(progress, "old data") as report:
-            return predict_replay(self.model, self.names, tasks, ratios, seed=check_seed(seed), progress=report)
+            curve = predict_replay(self.model, self.names, tasks, ratios, seed=check_seed(seed), progress=report)
+        return replace(curve, notes=self.notes)
 
     def to_frame(self) -> pd.DataFrame:
         """Return the predicted error matrix of the tasks as given, as a tidy pandas DataFrame.

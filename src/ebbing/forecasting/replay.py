@@ -50,6 +50,7 @@ class ReplayForecast(Tabular):
         accuracy: The mean accuracy over tasks at the end for each share (shares,); None for regression.
         train_sizes: Training examples of each old task (T-1,).
         halves: The error at the end on random halves of the examples, for each share (2 splits, shares).
+        notes: What speaks against the forecast, as for the forecast itself.
     """
 
     names: tuple[str, ...]
@@ -60,6 +61,7 @@ class ReplayForecast(Tabular):
     accuracy: Array | None
     train_sizes: np.ndarray
     halves: Array
+    notes: tuple[str, ...] = ()
 
     @property
     def final_errors(self) -> Array:
@@ -175,7 +177,7 @@ class ReplayForecast(Tabular):
             f"{measure} at the end that the best share saves, or half of it if it cannot be told from the best. ± is a "
             "standard error as the examples vary."
         )
-        return (Table(self._answer(), columns, rows, [note]),)
+        return (Table(self._answer(), columns, rows, [note, *self.notes]),)
 
     def __repr__(self) -> str:
         return f"ReplayForecast(share={self.share:g}, forgetting={self.forgetting.round(4).tolist()})"

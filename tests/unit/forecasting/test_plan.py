@@ -323,6 +323,8 @@ def test_replay_of_classes_is_told_by_accuracy():
     assert f"predicted to be {told} on average" in curve.summary(300)
     assert curve.to_frame()["accuracy"].tolist() == curve.accuracy.tolist()
     assert curve.plot().get_ylabel() == "mean accuracy at the end (%)"
+    doubted = replace(found, notes=("Check the data.",)).replay(shares=[0.5])
+    assert doubted.summary().endswith("Check the data.")
     assert shares == sorted(shares)
     assert shares[-1] == 1
 
