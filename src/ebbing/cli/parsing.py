@@ -34,16 +34,16 @@ def parse_tasks(text: str) -> dict[str, Any]:
     )
 
 
-def parse_numbers(name: str, text: str) -> float | list[float]:
+def parse_numbers(option: str, text: str) -> float | list[float]:
     """One number, or one per task separated by commas.
 
-    >>> parse_numbers("n", "50"), parse_numbers("sigma", "0.1,0.3")
+    >>> parse_numbers("-n", "50"), parse_numbers("--sigma", "0.1,0.3")
     (50.0, [0.1, 0.3])
     """
     try:
         values = [float(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(f"{name}={text!r}: give a number, or one per task separated by commas: 50,40,60") from None
+        raise ValueError(f"{option} {text!r}: give a number, or one per task separated by commas: 50,40,60") from None
     return values if "," in text else values[0]
 
 

@@ -62,7 +62,7 @@ def test_no_task_at_all_is_left_to_the_problem():
     ],
 )
 def test_numbers(text, value):
-    assert parse_numbers("n", text) == value
+    assert parse_numbers("-n", text) == value
 
 
 @pytest.mark.parametrize(
@@ -76,14 +76,14 @@ def test_no_number(text, way):
 
 @pytest.mark.parametrize("text", ["", ",", "50,", ",50", "x", "50;60", "50 60", "[50]", "0x10", "1/2", "50%"])
 def test_no_numbers(text):
-    with pytest.raises(ValueError, match=r"n=.*: give a number, or one per task separated by commas"):
-        parse_numbers("n", text)
+    with pytest.raises(ValueError, match=r"-n .*: give a number, or one per task separated by commas"):
+        parse_numbers("-n", text)
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999"])
 def test_infinite_numbers_are_left_to_the_problem(text):
-    with pytest.raises(ValueError, match=r"n = .*finite"):
-        parse_problem({"p": 100, "n": parse_numbers("n", text), "orthogonal": 2})
+    with pytest.raises(ValueError, match=r"n=.*: give a finite number"):
+        parse_problem({"p": 100, "n": parse_numbers("-n", text), "orthogonal": 2})
 
 
 @pytest.mark.parametrize(
