@@ -45,9 +45,7 @@ def write_atomic(path: Path, content: str | bytes) -> None:
             _synchronize(file.fileno())
         unfinished.replace(target)
     except OSError as error:
-        if error.filename is not None and os.fspath(error.filename) == str(unfinished):
-            raise OSError(error.errno, error.strerror, str(path)) from None
-        raise
+        raise OSError(error.errno, error.strerror, str(path)) from None
     finally:
         with suppress(OSError):
             unfinished.unlink(missing_ok=True)

@@ -1,5 +1,6 @@
 """Writing of files: links, devices and FIFOs stay what they are, and errors name the path of the user."""
 
+import errno
 import os
 import threading
 from pathlib import Path
@@ -55,10 +56,18 @@ def test_device_is_written_to_through_a_link(tmp_path):
     assert Path(os.devnull).is_char_device()
 
 
-def test_error_names_the_path_that_was_given(tmp_path):
+def full(_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_error_names_the_path_that_was_given(tmp_path, monkeypatch):
     with pytest.raises(OSError, match=r"'/proc/x\.html'$") as raised:
         write_atomic(Path("/proc/x.html"), "new")
     assert raised.value.filename == "/proc/x.html"
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left") as raised:
+        write_atomic(tmp_path / "x.html", "new")
+    assert raised.value.filename == str(tmp_path / "x.html")
     with pytest.raises(IsADirectoryError, match=str(tmp_path)):
         write_atomic(tmp_path, "new")
 
