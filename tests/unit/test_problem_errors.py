@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from problems import EYE, GOOD, build, vectors
 
-from ebbing._validate import check_array, check_count
+from ebbing._validate import check_array, check_count, check_number
 from ebbing.problem import Problem
 
 # ---------------------------------------------------------------- errors
@@ -196,3 +196,12 @@ def test_count_says_what_it_got():
 def test_numbers_says_where():
     with pytest.raises(ValueError, match=r"W\[1, 2\] = nan"):
         check_array("W", [[1, 2, 3], [4, 5, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("value", "way"), [(-1, "must not be negative; give 0 or more"), (np.nan, "give a finite number")]
+)
+def test_single_numbers_raise_plain_errors_with_a_way_out(value, way):
+    with pytest.raises(ValueError, match=f"^training_error={value}: {way}$") as raised:
+        check_number("training_error", value)
+    assert type(raised.value) is ValueError

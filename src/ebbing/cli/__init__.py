@@ -141,7 +141,7 @@ def _suggest_abbreviated(error: Exception) -> None:
     options = [name for parameter in context.command.params for name in parameter.opts if name.startswith("--")]
     initials = {name: "".join(word[0] for word in name[2:].split("-")) for name in options}
     if meant := [name for name in options if name[2:].startswith(unknown) or initials[name] == unknown]:
-        error.possibilities = meant
+        error.possibilities = meant  # type: ignore[attr-defined]
 
 
 def _cannot_print() -> bool:

@@ -49,6 +49,7 @@ def test_errors_keep_their_kind_and_place():
         ("weights and recency: give one", TRAIN_OPTIONS, "--trust-weights and --recency: give one"),
         ("10 tasks with weights of their own", TRAIN_OPTIONS, "10 tasks with weights of their own"),
         ("budget=-5: give more", LINEAR_OPTIONS, "--budget -5: give more"),
+        ("run=0 for the first, run=-1", LINEAR_OPTIONS, "--run 0 for the first, --run -1"),
         ("memory=-5: give more", LINEAR_OPTIONS, "--replay -5: give more"),
         ("n=0: fewer than p, in_n=3, 'n=3'", PROBLEM_OPTIONS, "-n 0: fewer than p, in_n=3, 'n=3'"),
     ],

@@ -165,7 +165,7 @@ def test_wrong_orders_and_numbers_of_tasks_raise(forecast):
 def test_anything_but_a_forecast_and_runs_is_refused(forecast):
     runs = measured(forecast)
     with pytest.raises(ValueError, match=r"^calibrate\(SimpleNamespace, Forecast\): the first is .*; swap them$"):
-        calibrate(runs, forecast)
+        calibrate(runs, forecast)  # type: ignore[arg-type]
     for wrong in ((forecast, forecast), (forecast, 3), ("linear", runs)):
         with pytest.raises(ValueError, match=r"^calibrate\(\w+, \w+\): .* ebbing\.measure\(.*; give these two$"):
-            calibrate(*wrong)
+            calibrate(*wrong)  # type: ignore[arg-type]
