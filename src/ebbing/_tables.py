@@ -42,6 +42,24 @@ def format_number(value: float, spec: str = ".6g") -> str:
     return text.lstrip("+-") if float(text) == 0 else text
 
 
+def count_of(number: int, noun: str) -> str:
+    """Return a number of things, which may be one.
+
+    >>> count_of(1, "order"), count_of(24, "order")
+    ('1 order', '24 orders')
+    """
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
+def with_article(noun: str) -> str:
+    """Return a noun, such as the name of a class, after its indefinite article.
+
+    >>> with_article("int"), with_article("Forecast")
+    ('an int', 'a Forecast')
+    """
+    return f"a{'n' * noun.lower().startswith(('a', 'e', 'i', 'o', 'u'))} {noun}"
+
+
 def escape_control(text: str) -> str:
     r"""Return the text with characters that move the cursor or reverse the line shown as escapes.
 

@@ -118,9 +118,10 @@ def check_array(name: str, value: npt.ArrayLike) -> Array:
         raise ValueError(f"{name} is not an array of numbers (perhaps with rows of unequal length): {shown}")
     invalid = ~np.isfinite(array)
     if np.any(invalid):
+        if not array.ndim:
+            raise ValueError(f"{name}={array}: give a finite number")
         index = first_index(invalid)
-        message = f"{name}{list(index) if index else ''} = {array[index]}: every entry must be finite"
-        raise EntryError(message, name, index)
+        raise EntryError(f"{name}{list(index)} = {array[index]}: every entry must be finite", name, index)
     return array
 
 
@@ -259,8 +260,8 @@ def check_non_negative(name: str, array: Array) -> Array:
         ValueError: If an entry is negative.
     """
     if np.any(array < 0):
-        index = first_index(array == array.min())
-        raise EntryError(f"{name}={array.min():g}: must not be negative", name, index)
+        message = f"{name}={array.min():g}: must not be negative; give 0 or more"
+        raise EntryError(message, name, first_index(array == array.min())) if array.ndim else ValueError(message)
     return array
 
 

@@ -29,6 +29,7 @@ import numpy.typing as npt
 from ebbing._constructors import Constructors
 from ebbing._euclidean import PerTask
 from ebbing._gram import gaps_of, matching_gaps, semidefinite
+from ebbing._tables import with_article
 from ebbing._validate import (
     Array,
     broadcast_per_task,
@@ -244,6 +245,6 @@ def check_problem(problem: object) -> None:
     """
     if not isinstance(problem, Problem):
         raise ValueError(
-            f"problem is a {type(problem).__name__}: give a Problem, such as "
+            f"problem is {with_article(type(problem).__name__)}: give a Problem, such as "
             "Problem.from_distances(distances, n=50, p=100) or Problem.orthogonal(T=8, n=50, p=100)"
         )

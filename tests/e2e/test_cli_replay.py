@@ -96,7 +96,7 @@ def test_curriculum_in_a_file(answer, run, tmp_path):
         (("order", *TASKS, "--replay", "5", "--front"), "leave out --plot and --front"),
         (("replay", *TASKS, "--plot", "x.doc"), "ends in .png, .svg or .pdf"),
         (("replay", "--tasks", "orthogonal:1", "-n", "5", "-p", "9"), "replay needs an old task"),
-        (("replay", *TASKS, "--budget", "0"), "budget=0"),
+        (("replay", *TASKS, "--budget", "0"), "--budget 0: give a whole number"),
     ],
 )
 def test_bad_input(run, arguments, message):

@@ -150,10 +150,10 @@ def test_axe_finds_no_serious_issue(results, tab, tmp_path, scheme):
 def test_commands_write_pages(answer, tmp_path, command):  # noqa: F811
     (tmp_path / "accuracies.csv").write_text("a,b\n0.9,0.5\n0.7,0.9\n")
     (tmp_path / "scores.json").write_text('{"arc": [0.6, 0.01]}')
-    json.loads(answer(*command, "--html", "pages/page.html", "--json"))  # the page does not change what is printed
-    page = (tmp_path / "pages" / "page.html").read_text("utf-8")
+    json.loads(answer(*command, "--html", "page.html", "--json"))  # the page does not change what is printed
+    page = (tmp_path / "page.html").read_text("utf-8")
     assert "figure" in page
-    assert f"ebbing {' '.join(command)} --html pages/page.html" in page
+    assert f"ebbing {' '.join(command)} --html page.html" in page
 
 
 def test_page_that_cannot_be_written_is_refused_at_once(run, tmp_path):  # noqa: F811

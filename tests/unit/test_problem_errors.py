@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from problems import EYE, GOOD, build, vectors
 
-from ebbing._validate import check_array, check_count
+from ebbing._validate import check_array, check_count, check_number
 from ebbing.problem import Problem
 
 # ---------------------------------------------------------------- errors
@@ -24,9 +24,9 @@ BAD = [
     # finiteness
     ({"gram": [[1, np.nan], [np.nan, 1]]}, r"gram\[0, 1\] = nan: every entry must be finite"),
     ({"gram": [[1, 0], [0, np.inf]]}, r"gram\[1, 1\] = inf: every entry must be finite"),
-    ({"sigma": np.nan}, "sigma = nan: every entry must be finite"),
+    ({"sigma": np.nan}, "sigma=nan: give a finite number"),
     ({"sigma": [0.1, -np.inf]}, r"sigma\[1\] = -inf: every entry must be finite"),
-    ({"unmodeled": np.inf}, "unmodeled = inf: every entry must be finite"),
+    ({"unmodeled": np.inf}, "unmodeled=inf: give a finite number"),
     ({"n": [50, np.nan]}, r"n\[1\] = nan"),
     ({"p": np.nan}, "p=nan: give a whole number"),
     ({"p": np.inf}, "p=inf: give a whole number"),
@@ -103,7 +103,7 @@ REFUSED_BY_CONSTRUCTORS = [
     (lambda: Problem.identical(T=True, n=5, p=10), "T=True: give a whole number"),
     (lambda: Problem.orthogonal(T=10**7, n=5, p=10**9), "T=10000000"),  # 728 TiB
     (lambda: Problem.orthogonal(T=2, norm=-1, n=5, p=10), "norm=-1: must not be negative"),
-    (lambda: Problem.orthogonal(T=2, norm=np.nan, n=5, p=10), "norm = nan: every entry must be finite"),
+    (lambda: Problem.orthogonal(T=2, norm=np.nan, n=5, p=10), "norm=nan: give a finite number"),
     (lambda: Problem.orthogonal(T=2, norm=[1, 2], n=5, p=10), "norm"),  # type: ignore[arg-type]
     (lambda: Problem.orthogonal(T=2, norm=1e200, n=5, p=10), "norm"),
     (lambda: Problem.categories("", n=5, p=10), "no labels; give one per task, such as 'ABAB'"),
@@ -196,3 +196,12 @@ def test_count_says_what_it_got():
 def test_numbers_says_where():
     with pytest.raises(ValueError, match=r"W\[1, 2\] = nan"):
         check_array("W", [[1, 2, 3], [4, 5, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("value", "way"), [(-1, "must not be negative; give 0 or more"), (np.nan, "give a finite number")]
+)
+def test_single_numbers_raise_plain_errors_with_a_way_out(value, way):
+    with pytest.raises(ValueError, match=f"^training_error={value}: {way}$") as raised:
+        check_number("training_error", value)
+    assert type(raised.value) is ValueError

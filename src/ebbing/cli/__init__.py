@@ -106,18 +106,23 @@ def main() -> None:
     except MemoryError:
         _fail("this does not fit into memory; use fewer runs or tasks", status=2)
     except (BrokenPipeError, _ClosedPipeError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what is left is flushed there
+        _drop_output()
         sys.exit(141)
     except (ArithmeticError, ChildProcessError) as error:  # training that diverged; a worker that was killed
         _fail(error, status=1)
     except OSError as error:  # a file that cannot be read is bad input; a full or broken disk is not
+        broken = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+        if broken and error.filename is None and _cannot_print():
+            _drop_output()
+            _fail(f"standard output cannot be written ({error.strerror}); free space, or send it elsewhere", status=1)
         reason = f"{error.filename}: {error.strerror}" if error.filename and error.strerror else error
-        _fail(reason, status=1 if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EIO) else 2)
+        _fail(reason, status=1 if broken else 2)
     except Exception as error:  # wrong usage; its class has another module in each version of typer
         if _was_interrupted(error):
             _fail("interrupted", _INTERRUPTED)
         if not hasattr(error, "format_message"):
             raise
+        _suggest_abbreviated(error)
         message = error.format_message()  # type: ignore[attr-defined]
         if message.startswith("Usage:"):  # no command: the help
             print(message)
@@ -125,6 +130,32 @@ def main() -> None:
         command = getattr(getattr(error, "ctx", None), "command_path", "ebbing")
         end = "" if message.endswith("?") else ";"
         _fail(f"{message.rstrip('.')}{end} see {command} --help", status=2)
+
+
+def _suggest_abbreviated(error: Exception) -> None:
+    """Let an error about an unknown option name those that it abbreviates: --lr is --learning-rate, not --html."""
+    unknown = str(getattr(error, "option_name", None) or "").lstrip("-")
+    context = getattr(error, "ctx", None)
+    if not unknown or context is None or not hasattr(error, "possibilities"):
+        return
+    options = [name for parameter in context.command.params for name in parameter.opts if name.startswith("--")]
+    initials = {name: "".join(word[0] for word in name[2:].split("-")) for name in options}
+    if meant := [name for name in options if name[2:].startswith(unknown) or initials[name] == unknown]:
+        error.possibilities = meant  # type: ignore[attr-defined]
+
+
+def _cannot_print() -> bool:
+    """Whether standard output takes no more, as on a full disk: nothing is left to flush if it is not buffered."""
+    try:
+        print(flush=True)
+    except OSError:
+        return True
+    return False
+
+
+def _drop_output() -> None:
+    """Send standard output nowhere: what is left would be flushed, and fail again, when the command ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _was_interrupted(error: BaseException | None) -> bool:

@@ -27,12 +27,17 @@ def print_verdicts(verdicts: Sequence[Verdict], folder: Path, console: Console) 
         table.add_row(Text(mark, style), claim)
         table.add_row("", safe_text(f"{v.procedure} -> {v.result}", "dim"))
     console.print(table)
-    holding, bounded, open_ = (
-        sum((v.holds, bool(v.bounds and v.holds is None)) == kind for v in verdicts)
-        for kind in ((True, False), (None, True), (None, False))
-    )
-    unclear = f", {bounded} bounded by an interval" if bounded else ""
-    unclear += f", {open_} open (what was run does not decide)" if open_ else ""
-    summary = f"{holding} of {len(verdicts)} claims hold{unclear}. Figures, data and verdicts: {folder}/"
     console.print()
-    console.print(safe_text(summary, "bold"))
+    console.print(safe_text(f"{_count(verdicts)}. Figures, data and verdicts: {folder}/", "bold"))
+
+
+def _count(verdicts: Sequence[Verdict]) -> str:
+    """Say how many claims hold, and what became of all the others."""
+    holding, failing, bounded, open_ = (
+        sum((v.holds, bool(v.bounds and v.holds is None)) == kind for v in verdicts)
+        for kind in ((True, False), (False, False), (None, True), (None, False))
+    )
+    others = f", {failing} {'does' if failing == 1 else 'do'} not hold" if failing else ""
+    others += f", {bounded} bounded by an interval" if bounded else ""
+    others += f", {open_} open (what was run does not decide)" if open_ else ""
+    return f"{holding} of {len(verdicts)} claims hold{others}"

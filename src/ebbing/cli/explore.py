@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ebbing.cli.options import ProblemFile
+from ebbing.cli.parsing import check_output_file
 
 
 def explore(
@@ -27,6 +28,7 @@ def explore(
     from ebbing.explorer import write_explorer
     from ebbing.io.problems import read_problem
 
+    check_output_file("--out", out)
     write_explorer(out, None if file is None else read_problem(file))
     print(f"wrote {out}")
     if opens and not webbrowser.open(out.absolute().as_uri()):

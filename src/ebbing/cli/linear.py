@@ -10,6 +10,7 @@ import typer
 from ebbing.cli._html import check_html, write_html
 from ebbing.cli.options import AsJson, Html, LearnerName, ProblemOptions, Replay, Seed, with_problem
 from ebbing.cli.parsing import check_picture, parse_learner, parse_objective, parse_whole
+from ebbing.cli.wording import LINEAR_OPTIONS, naming_options
 
 
 @with_problem
@@ -55,6 +56,7 @@ def expect(
 
 
 @with_problem
+@naming_options(LINEAR_OPTIONS)
 def simulate(
     given: ProblemOptions,
     *,
@@ -87,6 +89,7 @@ def simulate(
 
 
 @with_problem
+@naming_options(LINEAR_OPTIONS)
 def order(
     given: ProblemOptions,
     *,
@@ -173,6 +176,7 @@ def order(
             end_at_once()
 
 
+@naming_options(LINEAR_OPTIONS)
 def metrics(
     file: Annotated[
         Path,

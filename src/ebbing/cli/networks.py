@@ -10,10 +10,10 @@ import typer
 from ebbing.cli._html import check_html, write_html
 from ebbing.cli.options import AsJson, Html, Seed
 from ebbing.cli.parsing import check_output_folder, check_save_path, parse_weights, parse_whole
-from ebbing.cli.wording import naming_options
+from ebbing.cli.wording import TRAIN_OPTIONS, naming_options
 
 
-@naming_options()
+@naming_options(TRAIN_OPTIONS)
 def train(
     *,
     stream: Annotated[

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from ebbing.cli.parsing import LEARNERS, parse_numbers, parse_tasks, parse_whole
+from ebbing.cli.wording import PROBLEM_OPTIONS, naming_options
 
 if TYPE_CHECKING:
     from ebbing.curriculum import Curriculum
@@ -124,20 +125,24 @@ class ProblemOptions:
             raise ValueError(_matrix_for_problem(self.command, file, self.n, self.p))
         numbers = ("norms", "tolerance", "n", "p", "sigma", "unmodeled")
         values: dict[str, Any] = {
-            name: parse_numbers(name, text) for name in numbers if (text := getattr(self, name)) is not None
+            name: parse_numbers(PROBLEM_OPTIONS[name], text)
+            for name in numbers
+            if (text := getattr(self, name)) is not None
         }
         if file is not None:
             if extra := [name for name in ("norms", "tolerance") if name in values]:
                 raise ValueError(f"--{extra[0]} goes with a matrix file: in {file}, write {extra[0]} = ... instead")
             problem = read_problem(file)
-            return problem.replace(**values) if values else problem
+            with naming_options(PROBLEM_OPTIONS):
+                return problem.replace(**values) if values else problem
         for name in ("n", "p"):
             if name not in values:
                 raise ValueError(f"-{name} is missing: without a TOML file, give samples -n and parameters -p")
-        if self.tasks is not None:
-            return parse_problem(parse_tasks(self.tasks) | values)
-        [(form, path)] = given.items()
-        return read_matrix_problem(path, form, **values)  # type: ignore[arg-type]  (one of the four)
+        with naming_options(PROBLEM_OPTIONS):
+            if self.tasks is not None:
+                return parse_problem(parse_tasks(self.tasks) | values)
+            [(form, path)] = given.items()
+            return read_matrix_problem(path, form, **values)  # type: ignore[arg-type]  (one of the four)
 
     def load_curriculum(self, replay: str | None, problem: Problem) -> Curriculum | None:
         """The curriculum given by --replay, or else by the steps of the TOML file; None for one task after another."""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ebbing.cli._messages import print_message
+
 if TYPE_CHECKING:
     from ebbing.curriculum import Curriculum
     from ebbing.learners import LinearLearner
@@ -32,16 +34,16 @@ def parse_tasks(text: str) -> dict[str, Any]:
     )
 
 
-def parse_numbers(name: str, text: str) -> float | list[float]:
+def parse_numbers(option: str, text: str) -> float | list[float]:
     """One number, or one per task separated by commas.
 
-    >>> parse_numbers("n", "50"), parse_numbers("sigma", "0.1,0.3")
+    >>> parse_numbers("-n", "50"), parse_numbers("--sigma", "0.1,0.3")
     (50.0, [0.1, 0.3])
     """
     try:
         values = [float(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(f"{name}={text!r}: give a number, or one per task separated by commas: 50,40,60") from None
+        raise ValueError(f"{option} {text!r}: give a number, or one per task separated by commas: 50,40,60") from None
     return values if "," in text else values[0]
 
 
@@ -178,10 +180,13 @@ def check_save_path(path: Path | None) -> Path | None:
 
 
 def check_output_file(option: str, path: Path) -> Path:
-    """A file to be written, whose folders need not exist; an error, before any work, if it cannot be."""
+    """A file to be written; an error, before any work, if it cannot be, and a message if its folder is new."""
     if path.is_dir():
         raise ValueError(f"{option} {path}: this is a directory; name a file in it")
     _check_writable(option, path)
+    folder = Path(os.path.realpath(path)).parent
+    if not folder.exists():
+        print_message(f"{option} {path}: there is no folder {folder}; it will be made")
     return path
 
 
@@ -195,9 +200,24 @@ def check_picture(path: Path | None) -> None:
 
 
 def _check_writable(option: str, path: Path) -> None:
-    """An error if the nearest folder that exists does not allow to write, or is none."""
-    above = next((place for place in (path, *path.absolute().parents) if place.exists()), path)
-    if not above.is_dir() and above != path:
+    """An error if the nearest folder that exists does not allow new files, or is none."""
+    from ebbing._files import check_new_files, is_special
+
+    try:
+        special = not path.is_dir() and is_special(path)
+        target = Path(os.path.realpath(path))
+    except OSError as error:
+        raise ValueError(f"{option} {path}: {error.strerror}; name another place") from None
+    above = next(place for place in (target, *target.parents) if place.exists())
+    if not special and not above.is_dir() and above != target:
         raise ValueError(f"{option} {path}: {above} is a file, not a folder; name another place")
-    if above.exists() and not os.access(above, os.W_OK):
+    if not os.access(path if special else above, os.W_OK):
         raise ValueError(f"{option} {path}: {above} does not allow to write; name another place")
+    if special:  # a device or a FIFO, which is written to as it is
+        return
+    folder = above if above.is_dir() else above.parent
+    try:
+        check_new_files(folder)
+    except OSError as error:
+        reason = f"no file can be made in {folder} ({error.strerror})"
+        raise ValueError(f"{option} {path}: {reason}; name another place") from None

@@ -10,9 +10,11 @@ import typer
 from ebbing.cli._html import check_html, write_html
 from ebbing.cli.options import AsJson, Html, LearnerName, ProblemOptions, with_problem
 from ebbing.cli.parsing import check_picture, parse_learner, parse_objective, parse_whole
+from ebbing.cli.wording import LINEAR_OPTIONS, naming_options
 
 
 @with_problem
+@naming_options(LINEAR_OPTIONS)
 def replay(
     given: ProblemOptions,
     *,

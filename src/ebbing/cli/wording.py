@@ -3,27 +3,50 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-_PARAMETERS = (
+Options = Mapping[str, str]
+"""Options of a command by the parameters of Python that they give."""
+
+
+def _same_names(*parameters: str) -> dict[str, str]:
+    return {name: f"--{name.replace('_', '-')}" for name in parameters}
+
+
+OPTIONS: Options = _same_names(
     *("learning_rate", "training_error", "train_size", "test_size"),
     *("steps", "seconds", "seed", "objective", "order", "label"),
-    *("train_images", "epochs", "start_from", "device"),
+    *("train_images", "epochs", "start_from", "as_published", "device"),
 )
 """Parameters of Python that are options of a command. Those without an underscore are words, too."""
 
+TRAIN_OPTIONS: Options = {
+    **OPTIONS,
+    "tasks": "--num-tasks",
+    "recency": "--recency",
+    "weights or recency": "--trust-weights or --recency",
+    "weights and recency": "--trust-weights and --recency",
+}
+"""Those of `ebbing train`."""
+
+PROBLEM_OPTIONS: Options = {"n": "-n", "p": "-p"} | _same_names("sigma", "unmodeled", "norms", "tolerance")
+"""Numbers of a problem, which may also stand in a file."""
+
+LINEAR_OPTIONS: Options = {"memory": "--replay"} | _same_names(
+    *("runs", "seed", "seconds", "objective", "budget", "kind", "run")
+)
+"""Those of commands about linear tasks and matrices, but for the problem."""
+
 _BEFORE, _AFTER = r"(?<![\w/\\.'\"-])", r"(?![\w/\\'\"]|\.\w)"  # paths and quoted names of users stay
 
-_VALUES = re.compile(rf"{_BEFORE}({'|'.join(_PARAMETERS)})=")
-_NAMES = re.compile(rf"{_BEFORE}({'|'.join(name for name in _PARAMETERS if '_' in name)}){_AFTER}")
 
-
-def name_options(text: str) -> str:
+def name_options(text: str, options: Options = OPTIONS) -> str:
     """Return a sentence of the library with options for parameters.
 
     Args:
         text: An error, a title or a note.
+        options: Options by parameters.
 
     Returns:
         The sentence for a shell.
@@ -33,23 +56,23 @@ def name_options(text: str) -> str:
         '--steps 10: say it by both --learning-rate and --steps, or by --training-error'
         >>> name_options("data/train_size.csv: 10 steps in this order")
         'data/train_size.csv: 10 steps in this order'
+        >>> name_options("tasks=0: give more", TRAIN_OPTIONS)
+        '--num-tasks 0: give more'
     """
-    text = _VALUES.sub(lambda found: f"{_option(found[1])} ", text)
-    text = _NAMES.sub(lambda found: _option(found[1]), text)
+    no_words = [name for name in options if "_" in name or " " in name]
+    text = re.sub(rf"{_BEFORE}({'|'.join(options)})=", lambda found: f"{options[found[1]]} ", text)
+    if no_words:
+        text = re.sub(rf"{_BEFORE}({'|'.join(no_words)}){_AFTER}", lambda found: options[found[1]], text)
     text = text.replace("--learning-rate and steps", "--learning-rate and --steps")
     return re.sub(rf"{_BEFORE}ebbing\.measure\b", "ebbing.measure in Python", text)
 
 
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
 @contextmanager
-def naming_options() -> Iterator[None]:
+def naming_options(options: Options = OPTIONS) -> Iterator[None]:
     """Let errors within name options for parameters."""
     try:
         yield
     except ValueError as error:
         if error.args:
-            error.args = (name_options(str(error)), *error.args[1:])
+            error.args = (name_options(str(error), options), *error.args[1:])
         raise

@@ -43,6 +43,11 @@ def read_examples(where: str, data: Any, size: int, random: np.random.Generator)
         _check_rows(where, inputs, labels)
         chosen = random.permutation(num_rows(inputs))[:size]
         inputs, labels = take(inputs, chosen), labels[chosen]
+    elif isinstance(data, tuple | list) and data and all(hasattr(part, "shape") for part in data):
+        raise ValueError(
+            f"{where}: {len(data)} arrays; give a pair (inputs, labels), or two pairs, {{'train': (inputs, labels), "
+            "'test': (inputs, labels)}"
+        )
     elif hasattr(data, "columns") and hasattr(data, "to_numpy"):  # a frame of pandas or polars
         raise ValueError(
             f"{where}: a {type(data).__name__}, which does not say which column is the label; {_split_frame(data)}"
@@ -168,14 +173,27 @@ def _array(where: str, value: Any) -> np.ndarray:
         array = np.asarray(value)
     except ValueError:  # rows of unequal length
         array = np.asarray(None)
+    check_no_text(where, array)
+    if array.dtype.kind not in "biuf":
+        raise ValueError(f"{where}: {type(value).__name__} of {array.dtype}; give a tensor or an array of numbers")
+    return array
+
+
+def check_no_text(where: str, array: np.ndarray) -> None:
+    """Raise an error for an array of texts, such as names of classes.
+
+    Args:
+        where: The words that begin the message.
+        array: The array.
+
+    Raises:
+        ValueError: If its first entry is text.
+    """
     if array.size and isinstance(first := array.reshape(-1)[0], str):
         raise ValueError(
             f"{where}: text, such as {escape_control(first[:40])!r}; give numbers: classes as 0, 1, 2, ..., alike in "
             "all tasks, and texts as the tokens that the network takes"
         )
-    if array.dtype.kind not in "biuf":
-        raise ValueError(f"{where}: {type(value).__name__} of {array.dtype}; give a tensor or an array of numbers")
-    return array
 
 
 def _check_rows(where: str, inputs: Inputs, labels: np.ndarray) -> None:

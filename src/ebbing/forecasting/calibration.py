@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from ebbing._ranks import rank_correlation
-from ebbing._tables import Table, Tabular, format_number, to_frame
+from ebbing._tables import Table, Tabular, count_of, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.forecasting._corrections import Errors, Pairs, correct_by_pairs, mix_with_runs
 from ebbing.forecasting._evaluation import evaluate_orders
@@ -192,7 +192,8 @@ def calibrate(forecast: Forecast, measured: Any, objective: Objective = "forgett
         The advised order, and the value of every other.
 
     Raises:
-        ValueError: If there are more than eight tasks, a pair is missing, or a task is unknown.
+        ValueError: If there are more than eight tasks, a pair is missing, or a task is unknown; or if the two are not a
+            forecast and a measurement, in this order.
 
     Example:
         >>> from types import SimpleNamespace
@@ -206,6 +207,7 @@ def calibrate(forecast: Forecast, measured: Any, objective: Objective = "forgett
         >>> bool(np.isclose(calibrate(found, measured).forgetting(list(tasks)), found.forgetting()))
         True
     """
+    _check_kinds(forecast, measured)
     T = forecast.T
     if not 2 <= T <= ALL_ORDERS_UP_TO:
         raise ValueError(f"{T} tasks: calibration computes all orders, of two to {ALL_ORDERS_UP_TO} tasks; take fewer")
@@ -221,6 +223,19 @@ def calibrate(forecast: Forecast, measured: Any, objective: Objective = "forgett
     learned, final = (np.array(part) for part in zip(*corrected, strict=True))
     alone = _objective_values(objective, *(np.array(part) for part in zip(*runs, strict=True)))
     return CalibratedForecast(forecast.names, orders, learned, final, alone, trained, objective)
+
+
+def _check_kinds(forecast: object, measured: object) -> None:
+    """Raise an error for anything but a forecast and what looks like a measurement."""
+    is_measured = hasattr(measured, "orders") and hasattr(measured, "errors")
+    if isinstance(forecast, Forecast) and is_measured and not isinstance(measured, Forecast):
+        return
+    given = f"calibrate({type(forecast).__name__}, {type(measured).__name__})"
+    way = "swap them" if isinstance(measured, Forecast) and not isinstance(forecast, Forecast) else "give these two"
+    raise ValueError(
+        f"{given}: the first is the forecast, from ebbing.forecast(...), and the second what ebbing.measure(...) "
+        f"returned; {way}"
+    )
 
 
 def _correct_by_orders(predicted: Errors, known: dict[Places, Array], orders: np.ndarray) -> tuple[Runs, Runs]:
@@ -266,7 +281,7 @@ def _check_pairs(forecast: Forecast, known: dict[Places, Array]) -> dict[Places,
     if missing:
         names = " > ".join(forecast.names[t] for t in missing[0])
         raise ValueError(
-            f"{len(missing)} pairs were not measured, as {names}; give measure() the orders "
-            "itertools.permutations(tasks, 2)"
+            f"{count_of(len(missing), 'pair')} {'was' if len(missing) == 1 else 'were'} not measured, as {names}; "
+            "give measure() the orders itertools.permutations(tasks, 2)"
         )
     return found

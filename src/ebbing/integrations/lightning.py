@@ -22,6 +22,7 @@ except ImportError as error:
         f"ebbing.integrations.lightning needs lightning: pip install 'ebbing[lightning]' ({error})"
     ) from error
 
+from ebbing._tables import with_article
 from ebbing.integrations._lightning_validation import measure
 from ebbing.integrations._recorder import MatrixRecorder
 from ebbing.integrations.measured_matrix import MeasuredMatrix
@@ -68,7 +69,9 @@ class ForgettingCallback(Callback):
         resume: bool = False,
     ) -> None:
         if not isinstance(eval_dataloaders, Mapping):
-            raise ValueError(f"eval_dataloaders is a {type(eval_dataloaders).__name__}: give {{name: DataLoader}}")
+            raise ValueError(
+                f"eval_dataloaders is {with_article(type(eval_dataloaders).__name__)}: give {{name: DataLoader}}"
+            )
         self.eval_dataloaders, self.learner = dict(eval_dataloaders), learner
         self._recorder = MatrixRecorder(self.eval_dataloaders, metric, kind, file, resume=resume)
         self._steps = 0  # that the trainer had made when the task began

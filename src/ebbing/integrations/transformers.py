@@ -25,6 +25,7 @@ except ImportError as error:
         f"({error})"
     ) from error
 
+from ebbing._tables import with_article
 from ebbing.integrations._recorder import MatrixRecorder
 from ebbing.integrations.measured_matrix import MeasuredMatrix
 from ebbing.metrics import Kind
@@ -71,7 +72,9 @@ class ForgettingCallback(TrainerCallback):
         resume: bool = False,
     ) -> None:
         if not isinstance(eval_datasets, Mapping):
-            raise ValueError(f"eval_datasets is a {type(eval_datasets).__name__}: give a dictionary {{name: dataset}}")
+            raise ValueError(
+                f"eval_datasets is {with_article(type(eval_datasets).__name__)}: give a dictionary {{name: dataset}}"
+            )
         self.eval_datasets, self.task_weights = dict(eval_datasets), task_weights
         self._recorder = MatrixRecorder(self.eval_datasets, metric, kind, file, resume=resume)
         self._trainer: Trainer | None = None
@@ -203,8 +206,8 @@ class ProtectedTrainer(Trainer):
 
         if not isinstance(learner, ProjectionLearner):
             raise ValueError(
-                f"learner is a {type(learner).__name__}: give the learner of a method that protects old tasks, such as "
-                "ebbing.learn.Gpm().start(model)"
+                f"learner is {with_article(type(learner).__name__)}: give the learner of a method that protects old "
+                "tasks, such as ebbing.learn.Gpm().start(model)"
             )
         if arguments.pop("model", learner.network) is not learner.network:
             raise ValueError("model is not the learner's: leave it out; the learner's network is trained")

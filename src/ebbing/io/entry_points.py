@@ -9,6 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ebbing._tables import count_of, with_article
+
 if TYPE_CHECKING:
     from torch import nn
 
@@ -48,7 +50,11 @@ def call_by_name(name: str) -> Any:
         raise ValueError(f"{name!r}: importing it failed: {describe(error)}") from error
     target = getattr(found, function, None)
     if not callable(target):
-        what = "there is no such function" if target is None else f"this is a {type(target).__name__}, not a function"
+        what = (
+            "there is no such function"
+            if target is None
+            else f"this is {with_article(type(target).__name__)}, not a function"
+        )
         raise ValueError(f"{name!r}: {what}; name a function without arguments")
     try:
         return target()
@@ -136,6 +142,7 @@ def _load_weights(network: nn.Module, file: Path) -> None:
     if missing or unexpected:
         what = f"lacks {sorted(missing)[0]!r}" if missing else f"has {sorted(unexpected)[0]!r}, which is not in it"
         raise ValueError(
-            f"{file}: these are not weights of {type(network).__name__}: the file {what}; {len(missing)} tensors are "
-            f"missing and {len(unexpected)} too many"
+            f"{file}: these are not weights of {type(network).__name__}: the file {what}; "
+            f"{count_of(len(missing), 'tensor')} {'is' if len(missing) == 1 else 'are'} missing and {len(unexpected)} "
+            "too many"
         )

@@ -260,7 +260,7 @@ def _matrix(file: Path, runs: Sequence[Run], run: int | None) -> Matrix:
     if not runs:
         raise ValueError(f"{file}: no accuracies in it; is it the log of a run that has finished a task?")
     if run is None and len(runs) > 1:
-        raise ValueError(f"{file}: holds {len(runs)} runs; say which: run=0 for the first, run=-1 for the last (--run)")
+        raise ValueError(f"{file}: holds {len(runs)} runs; say which: run=0 for the first, run=-1 for the last")
     if run is not None and not -len(runs) <= run < len(runs):
         raise ValueError(f"run={run}: {file} holds {len(runs)}; count from 0, or from the end: -1")
     chosen = runs[run or 0]

@@ -22,6 +22,7 @@ import numpy as np
 
 from ebbing._limits import check_memory
 from ebbing._warnings import warn
+from ebbing.forecasting._reading import check_no_text
 from ebbing.io._task_columns import columns_by_name, parse_cells
 
 Part = tuple[np.ndarray, np.ndarray]
@@ -208,6 +209,8 @@ def _read_parquet(file: Path, label: str) -> _Content:
         if values.null_count:
             row = int(np.flatnonzero(values.is_null().to_numpy())[0])
             raise ValueError(f"{file}: column {name!r} has no value in row {row + 1}; fill it in, or leave out the row")
+        if name == label:
+            check_no_text(f"{file}: column {name!r}", array)
         if array.dtype.kind not in "biuf":
             raise ValueError(f"{file}: column {name!r} holds {values.type}; every column must hold numbers")
         columns[name] = array
@@ -239,6 +242,7 @@ def _check_task(file: Path, data: dict[str, Part]) -> None:
     for part, (inputs, labels) in data.items():
         prefix = "test_" if part == "test" else ""
         for name, values in ((f"{prefix}inputs", inputs), (f"{prefix}labels", labels)):
+            check_no_text(f"{file}: {name}", values)
             if values.dtype.kind not in "biuf" or not values.ndim:
                 raise ValueError(f"{file}: {name} is {values.ndim}-D of {values.dtype}; give one row of numbers each")
             if not np.isfinite(values).all():

@@ -64,7 +64,7 @@ def preset(
     if method not in METHODS:
         raise ValueError(f"method {method!r}: give one of {', '.join(METHODS)}")
     if method != "trgp+" and (weights is not None or recency is not None):
-        raise ValueError(f"method {method!r} has no weights: only trgp+ takes weights or recency")
+        raise ValueError(f"weights or recency for method {method!r}: only trgp+ takes them")
     if method != "trgp-free" and start_from is not None:
         raise ValueError(
             f"start_from for method {method!r}: only trgp-free has a choice of the weights from which a task starts"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ebbing._significance import SIGNIFICANCE_LEVEL, holm
-from ebbing._tables import Table, Tabular, format_number, to_frame
+from ebbing._tables import Table, Tabular, format_number, to_frame, with_article
 from ebbing._validate import Array
 from ebbing.metrics._scores import Change, Score, change, check_units
 
@@ -259,7 +259,7 @@ def compare_evaluations(evaluations: Mapping[str, Mapping[str, Any]]) -> Evaluat
 
 def _scores(evaluation: Any, given: Any) -> dict[str, Score]:
     if not isinstance(given, Mapping):
-        raise ValueError(f"evaluation {evaluation!r} is a {type(given).__name__}: give scores by benchmark")
+        raise ValueError(f"evaluation {evaluation!r} is {with_article(type(given).__name__)}: give scores by benchmark")
     found = {}
     for name, value in given.items():
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
@@ -14,8 +15,8 @@ from torch import nn
 from ebbing import metrics
 from ebbing._progress import Progress, reporting
 from ebbing._ranks import rank_correlation
-from ebbing._tables import Table, Tabular, format_number, to_frame
-from ebbing._validate import Array
+from ebbing._tables import Table, Tabular, count_of, format_number, to_frame, with_article
+from ebbing._validate import Array, check_seed
 from ebbing.forecasting import Forecast
 from ebbing.forecasting._seeds import NOTHING_RANDOM, are_identical
 from ebbing.learn import Experiment, Sgd, prefix_tree
@@ -102,7 +103,15 @@ class Measurement(Tabular):
         Returns:
             `rank_correlation` over orders; `orders_better`, the share of orders that were better than the one that was
             predicted best; and `regret`, what that order loses, in units of a mean order minus the best.
+
+        Raises:
+            ValueError: If it is no forecast.
         """
+        if not callable(getattr(forecast, "forgetting", None)):
+            raise ValueError(
+                f"forecast is {with_article(type(forecast).__name__)}: give a forecast of the same tasks, such as "
+                "ebbing.forecast(network, tasks)"
+            )
         predicted = np.array([forecast.forgetting(order) for order in self.orders])
         measured = self.forgetting.mean(axis=1)
         chosen = measured[predicted.argmin()]
@@ -156,8 +165,8 @@ class Measurement(Tabular):
             notes.append(NOTHING_RANDOM)
         elif len(self.seeds) > 1:
             notes.append(f"Rank correlation of orders between seeds: {self.seed_agreement:.2f}.")
-        seeds = f"{len(self.seeds)} seed{'s' * (len(self.seeds) > 1)}"
-        heading = f"Measured: {len(self.orders)} orders, {seeds}; least forgetting first"
+        heading = f"Measured: {count_of(len(self.orders), 'order')}, {count_of(len(self.seeds), 'seed')}"
+        heading += "; least forgetting first" * (len(ranked) > 1)
         if len(ranked) > 10:
             heading += ", the first and the last five"
         return (Table(heading, ["order", "forgetting", "generalization error"], rows, notes),)
@@ -185,7 +194,7 @@ class Measurement(Tabular):
         return {name: float(np.moveaxis(errors, 1, 2)[places == name].mean()) for name in dict.fromkeys(places.flat)}
 
     def __repr__(self) -> str:
-        return f"Measurement({len(self.orders)} orders, seeds {self.seeds})"
+        return f"Measurement({count_of(len(self.orders), 'order')}, seeds {self.seeds})"
 
 
 def measure(
@@ -231,7 +240,8 @@ def measure(
         The error matrices of all orders and seeds.
 
     Raises:
-        ValueError: If the tasks are regression, or there are too many for all orders.
+        ValueError: If the tasks are regression, there is one alone, or there are too many for all orders; or if the
+            method or the seeds are none.
         FloatingPointError: If training diverged.
     """
     architecture = GivenNetwork(network) if isinstance(network, nn.Module) else network
@@ -239,13 +249,14 @@ def measure(
         raise ValueError(
             f"network={type(network).__name__}: give a PyTorch network, or an architecture with a method build(seed)"
         )
+    _check_method(method)
+    chosen = _check_seeds(seeds)
+    if isinstance(tasks, Mapping) and len(tasks) == 1:
+        raise ValueError(f"tasks has {next(iter(tasks))!r} alone: forgetting needs two tasks or more; give another")
     experiment = Experiment(
         read_tasks(architecture, tasks, train_size, test_size), architecture, method or DEFAULT_METHOD
     )
     sequences = _sequences(tasks, orders)
-    chosen = tuple(dict.fromkeys(int(seed) for seed in seeds))
-    if not chosen:
-        raise ValueError("seeds: give at least one")
     nodes = [node for seed in chosen for node in prefix_tree(sequences, seed)]
     with reporting(progress, "training") as report:
         execution = Execution(experiment, nodes, store if isinstance(store, Store) else Store(store), report)
@@ -253,6 +264,24 @@ def measure(
     errors = np.array([execution.collect(order, chosen)[0] for order in sequences])
     _check_finite(sequences, chosen, errors)
     return Measurement(sequences, chosen, errors)
+
+
+def _check_method(method: object) -> None:
+    """Raise an error for what is no method; `Experiment` checks the rest."""
+    if method is None or isinstance(method, type):
+        return
+    if not any(callable(getattr(method, name, None)) for name in ("learn", "start")):
+        raise ValueError(f"method={reprlib.repr(method)}: give a method, such as ebbing.learn.Sgd(epochs=30)")
+
+
+def _check_seeds(seeds: object) -> tuple[int, ...]:
+    """Return the seeds, each once."""
+    if isinstance(seeds, str | bytes) or not isinstance(seeds, Iterable):
+        raise ValueError(f"seeds={reprlib.repr(seeds)}: give several, such as [0, 1, 2] or range(3)")
+    chosen = tuple(dict.fromkeys(map(check_seed, seeds)))
+    if not chosen:
+        raise ValueError("seeds are empty: give at least one, such as [0]")
+    return chosen
 
 
 def _check_finite(orders: Sequence[Sequence[str]], seeds: Sequence[int], errors: Array) -> None:

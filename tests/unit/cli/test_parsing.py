@@ -1,9 +1,13 @@
 """Values of the command line: short forms of tasks, numbers with commas, whole numbers with exponents."""
 
+import os
+from pathlib import Path
+
 import pytest
 import typer
 
 from ebbing.cli.parsing import (
+    check_output_file,
     check_output_folder,
     parse_number,
     parse_numbers,
@@ -58,7 +62,7 @@ def test_no_task_at_all_is_left_to_the_problem():
     ],
 )
 def test_numbers(text, value):
-    assert parse_numbers("n", text) == value
+    assert parse_numbers("-n", text) == value
 
 
 @pytest.mark.parametrize(
@@ -72,14 +76,14 @@ def test_no_number(text, way):
 
 @pytest.mark.parametrize("text", ["", ",", "50,", ",50", "x", "50;60", "50 60", "[50]", "0x10", "1/2", "50%"])
 def test_no_numbers(text):
-    with pytest.raises(ValueError, match=r"n=.*: give a number, or one per task separated by commas"):
-        parse_numbers("n", text)
+    with pytest.raises(ValueError, match=r"-n .*: give a number, or one per task separated by commas"):
+        parse_numbers("-n", text)
 
 
 @pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1e999"])
 def test_infinite_numbers_are_left_to_the_problem(text):
-    with pytest.raises(ValueError, match=r"n = .*finite"):
-        parse_problem({"p": 100, "n": parse_numbers("n", text), "orthogonal": 2})
+    with pytest.raises(ValueError, match=r"n=.*: give a finite number"):
+        parse_problem({"p": 100, "n": parse_numbers("-n", text), "orthogonal": 2})
 
 
 @pytest.mark.parametrize(
@@ -107,3 +111,30 @@ def test_output_folders_may_be_new_but_not_files(tmp_path):
     assert check_output_folder(tmp_path / "new") == tmp_path / "new"
     with pytest.raises(ValueError, match=r"--out .*file: this is a file; name a folder"):
         check_output_folder(tmp_path / "file")
+
+
+def test_file_where_none_can_be_made_is_refused_before_work():
+    with pytest.raises(ValueError, match=r"^--html /proc/x\.html: no file can be made in /proc \(.*\); name another"):
+        check_output_file("--html", Path("/proc/x.html"))
+
+
+def test_devices_fifos_and_links_may_be_written(tmp_path, capsys):
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to(tmp_path / "new.html")
+    for path in (tmp_path / "fifo", tmp_path / "link", Path(os.devnull)):
+        assert check_output_file("--html", path) == path
+    assert sorted(os.listdir(tmp_path)) == ["fifo", "link"]
+    assert capsys.readouterr().err == ""
+
+
+def test_links_in_a_circle_are_refused(tmp_path):
+    (tmp_path / "link").symlink_to(tmp_path / "link")
+    with pytest.raises(ValueError, match=r"--html .*link: .*symbolic links; name another place"):
+        check_output_file("--html", tmp_path / "link")
+
+
+def test_folder_that_will_be_made_is_told(tmp_path, capsys):
+    check_output_file("--plot", tmp_path / "typo" / "x.png")
+    said = f"ebbing: --plot {tmp_path}/typo/x.png: there is no folder {tmp_path}/typo; it will be made\n"
+    assert capsys.readouterr().err == said
+    assert not (tmp_path / "typo").exists()

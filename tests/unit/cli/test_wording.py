@@ -4,7 +4,7 @@ import pytest
 
 from ebbing._tables import Table
 from ebbing._validate import EntryError
-from ebbing.cli.wording import name_options, naming_options
+from ebbing.cli.wording import LINEAR_OPTIONS, PROBLEM_OPTIONS, TRAIN_OPTIONS, name_options, naming_options
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,23 @@ def test_errors_keep_their_kind_and_place():
     with pytest.raises(EntryError, match=r"^--training-error -1: ") as raised, naming_options():
         raise EntryError("training_error=-1: must not be negative", "training_error", (2,))
     assert raised.value.index == (2,)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "expected"),
+    [
+        ("tasks=0: give more", TRAIN_OPTIONS, "--num-tasks 0: give more"),
+        ("weights or recency for method 'gpm'", TRAIN_OPTIONS, "--trust-weights or --recency for method 'gpm'"),
+        ("weights and recency: give one", TRAIN_OPTIONS, "--trust-weights and --recency: give one"),
+        ("10 tasks with weights of their own", TRAIN_OPTIONS, "10 tasks with weights of their own"),
+        ("budget=-5: give more", LINEAR_OPTIONS, "--budget -5: give more"),
+        ("run=0 for the first, run=-1", LINEAR_OPTIONS, "--run 0 for the first, --run -1"),
+        ("memory=-5: give more", LINEAR_OPTIONS, "--replay -5: give more"),
+        ("n=0: fewer than p, in_n=3, 'n=3'", PROBLEM_OPTIONS, "-n 0: fewer than p, in_n=3, 'n=3'"),
+    ],
+)
+def test_commands_have_options_of_their_own(text, options, expected):
+    assert name_options(text, options) == expected
 
 
 def test_cells_of_a_reworded_table_stay():

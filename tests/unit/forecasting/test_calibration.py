@@ -143,7 +143,7 @@ def test_all_orders_are_listed_best_first(forecast):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda m: (m.orders[:-1], m.errors[:-1]), "1 pairs were not measured, as c > b; give measure"),
+        (lambda m: (m.orders[:-1], m.errors[:-1]), "1 pair was not measured, as c > b; give measure"),
         (lambda m: ([*m.orders, ("a", "z")], [*m.errors, m.errors[0]]), "task 'z' was measured, but the forecast has"),
     ],
 )
@@ -160,3 +160,12 @@ def test_wrong_orders_and_numbers_of_tasks_raise(forecast):
     single = ebbing.forecast("linear", {"a": TASKS["a"]}, train_size=20, test_size=20)
     with pytest.raises(ValueError, match="1 tasks: calibration computes all orders"):
         calibrate(single, measured(forecast))
+
+
+def test_anything_but_a_forecast_and_runs_is_refused(forecast):
+    runs = measured(forecast)
+    with pytest.raises(ValueError, match=r"^calibrate\(SimpleNamespace, Forecast\): the first is .*; swap them$"):
+        calibrate(runs, forecast)  # type: ignore[arg-type]
+    for wrong in ((forecast, forecast), (forecast, 3), ("linear", runs)):
+        with pytest.raises(ValueError, match=r"^calibrate\(\w+, \w+\): .* ebbing\.measure\(.*; give these two$"):
+            calibrate(*wrong)  # type: ignore[arg-type]

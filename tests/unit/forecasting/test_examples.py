@@ -91,6 +91,10 @@ BAD = {
     "nan": ({"a": {"train": (X, Y), "test": (X * np.nan, Y)}}, "task 'a', test: inputs has nan"),
     "texts": ({"a": (np.array(["x"] * 20), Y)}, "task 'a': inputs: text, such as 'x'; give numbers"),
     "text labels": ({"a": (X, ["cat", "dog"] * 10)}, "task 'a': labels: text, such as 'cat'; .* 0, 1, 2, ..., alike"),
+    "four arrays": (
+        {"a": (X, Y, X, Y)},
+        r"task 'a': 4 arrays; give a pair .*, or two pairs, \{'train': \(inputs, labels",
+    ),
     "text objects": ({"a": (X, np.array(["cat"] * 20, dtype=object))}, "labels: text, such as 'cat'"),
     "a batch": (
         {"a": {"input_ids": X, "labels": Y}},

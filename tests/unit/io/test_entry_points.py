@@ -36,7 +36,7 @@ def test_failures_of_an_import_are_told_apart(module):
 
 def test_values_are_not_functions(module):
     module("has_a_value", "f = 5\ndef one(): return {'a': 1}")
-    with pytest.raises(ValueError, match="this is a int, not a function"):
+    with pytest.raises(ValueError, match="this is an int, not a function"):
         call_by_name("has_a_value:f")
     with pytest.raises(ValueError, match="returns 1 task: it must return a dictionary of two"):
         tasks_by_name("has_a_value:one")

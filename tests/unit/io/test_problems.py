@@ -138,10 +138,10 @@ ERRORS = {
     HEAD + 'orthogonal = 2\nnorm = "1"': "norm = '1': give a number",
     # values, in the problem's own words
     "p = nan\nn = 50\northogonal = 2": "p=nan: give a whole number",
-    "p = 100\nn = nan\northogonal = 2": "n = nan",
+    "p = 100\nn = nan\northogonal = 2": "n=nan",
     "p = 100\nn = 50.5\northogonal = 2": "n=50.5: give a whole number",
     "p = 100.5\nn = 50\northogonal = 2": "p=100.5: give a whole number",
-    "p = 100\nn = 50\nsigma = inf\northogonal = 2": "sigma = inf: every entry must be finite",
+    "p = 100\nn = 50\nsigma = inf\northogonal = 2": "sigma=inf: give a finite number",
     "p = 100\nn = 50\nsigma = -1\northogonal = 2": "sigma=-1: must not be negative",
     HEAD + "orthogonal = 2.5": "T=2.5: give a whole number",
     HEAD + "orthogonal = 0": "T=0: give a whole number",

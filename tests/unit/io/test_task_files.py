@@ -108,7 +108,12 @@ def test_bad_csv_files_are_named_with_the_reason(folder, text, reason):
         ({"inputs": X[:, :, None], "labels": Y}, r"an example of inputs has shape \(2, 1\), but in a.npz 2 numbers"),
         ({"inputs": X, "labels": Y, "test_inputs": X[:, :1], "test_labels": Y}, "an example of test_inputs has 1 num"),
         ({"inputs": X, "labels": np.eye(6)}, "an example of labels has 6 numbers, but in a.npz one number"),
-        ({"inputs": X.astype(str), "labels": Y}, "inputs is 2-D of <U"),
+        ({"inputs": X.astype(str), "labels": Y}, "inputs: text, such as '.*'; give numbers"),
+        (
+            {"inputs": X, "labels": np.where(Y, "cat", "dog")},
+            "labels: text, such as 'dog'; give numbers: classes as 0, 1, 2, ..., alike in all tasks",
+        ),
+        ({"inputs": X, "labels": Y.astype(complex)}, "labels is 1-D of complex128; give one row of numbers each"),
         ({"inputs": np.array([{}, {}]), "labels": Y}, "not a readable npz file"),
     ],
 )
@@ -131,6 +136,11 @@ def test_files_of_noise_and_cut_off_files_are_refused(folder, name):
 def test_bad_parquet_columns_are_named(folder):
     write_parquet(folder / "b.parquet", a=["x", "y"], b=[1, 2], label=[0, 1])
     with pytest.raises(ValueError, match=r"b\.parquet: column 'a' holds (large_)?string"):
+        read_task_files(folder)
+    write_parquet(folder / "b.parquet", a=[1, 2], b=[1, 2], label=["cat", "dog"])
+    with pytest.raises(
+        ValueError, match=r"b\.parquet: column 'label': text, such as 'cat'; give numbers: classes as 0"
+    ):
         read_task_files(folder)
     write_parquet(folder / "b.parquet", a=[1.0, None], b=[1, 2], label=[0, 1])
     with pytest.raises(ValueError, match=r"b\.parquet: column 'a' has no value in row 2"):

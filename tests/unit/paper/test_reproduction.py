@@ -130,7 +130,7 @@ def test_undecided_verdict_neither_holds_nor_fails(tmp_path):
     text = io.StringIO()
     print_verdicts(verdicts, tmp_path, Console(width=200, file=text))
     assert [line.split()[0] for line in text.getvalue().splitlines()[::2][:3]] == ["holds", "FAILS", "open"]
-    assert "1 of 3 claims hold, 1 open (what was run does not decide)." in text.getvalue()
+    assert "1 of 3 claims hold, 1 does not hold, 1 open (what was run does not decide)." in text.getvalue()
 
 
 def test_bounded_verdict_is_told_as_an_interval(tmp_path):

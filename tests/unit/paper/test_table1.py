@@ -87,8 +87,8 @@ def test_short_protocol_does_not_stop_early():
     ("method", "settings", "complaint"),
     [
         ("adam", {}, "method 'adam': give one of fine-tuning, copies, low-rank, gpm, trgp, trgp\\+, trgp-free"),
-        ("trgp", {"weights": (1.2, 0.8)}, "method 'trgp' has no weights"),
-        ("gpm", {"recency": 0.5}, "method 'gpm' has no weights"),
+        ("trgp", {"weights": (1.2, 0.8)}, "weights or recency for method 'trgp': only trgp+"),
+        ("gpm", {"recency": 0.5}, "weights or recency for method 'gpm': only trgp+"),
         ("fine-tuning", {"as_published": True}, "only trgp and trgp\\+ have a published variant"),
         ("trgp+", {"weights": (0.8, 1.2)}, "give decreasing weights"),
         ("trgp+", {"recency": 1.5}, "between 0 and 1"),

@@ -248,5 +248,40 @@ def test_bad_measurements(tmp_path):
         measure(network(), dict.fromkeys("abcdefg", data()["a"]), store=tmp_path)
     with pytest.raises(ValueError, match="all of one length"):
         measure(network(), data(), orders=[("a", "b"), ("a", "b", "c")], store=tmp_path)
-    with pytest.raises(ValueError, match="seeds: give at least one"):
+    with pytest.raises(ValueError, match="seeds are empty: give at least one"):
         measure(network(), data(), seeds=(), store=tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"seeds": 3}, r"^seeds=3: give several, such as \[0, 1, 2\] or range\(3\)"),
+        ({"seeds": "01"}, r"^seeds='01': give several"),
+        ({"seeds": [0.5]}, r"^seed=0.5: give a whole number"),
+        ({"method": "sgd"}, r"^method='sgd': give a method, such as ebbing\.learn\.Sgd\("),
+        ({"method": Sgd}, r"^method=Sgd is a class: give an instance"),
+    ],
+)
+def test_no_seeds_and_no_method_are_refused(tmp_path, options, said):
+    with pytest.raises(ValueError, match=said):
+        ebbing.measure(network(), data(), store=tmp_path, **options)
+
+
+def test_single_task_is_refused_at_once(tmp_path):
+    with pytest.raises(ValueError, match=r"^tasks has 'a' alone: forgetting needs two tasks or more; give another"):
+        ebbing.measure(network(), {"a": data()["a"]}, store=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_no_forecast_is_not_compared():
+    found = Measurement((("a", "b"),), (0,), np.ones((1, 1, 3, 2)))
+    with pytest.raises(ValueError, match=r"^forecast is a Measurement: give a forecast of the same tasks, such as"):
+        found.compare(found)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"^forecast is an int: "):
+        found.compare(3)  # type: ignore[arg-type]
+
+
+def test_one_order_is_told_in_the_singular():
+    found = Measurement((("a", "b"),), (0,), np.ones((1, 1, 3, 2)))
+    assert repr(found) == "Measurement(1 order, seeds (0,))"
+    assert found.summary().startswith("Measured: 1 order, 1 seed\n")

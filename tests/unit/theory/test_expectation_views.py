@@ -207,5 +207,5 @@ def test_a_grid_says_why_forgetting_is_missing():
 def test_a_grid_checks_its_numbers_before_work(change, message):
     with pytest.raises(ValueError, match=message):
         expect_grid(Problem.orthogonal(2, n=50, p=100), **change)
-    with pytest.raises(ValueError, match="problem is a int"):
+    with pytest.raises(ValueError, match="problem is an int"):
         expect_grid(5)  # type: ignore[arg-type]

@@ -91,7 +91,7 @@ def test_grid_deviation_is_not_nan_after_an_infinite_mean():
         ({"n": 1.5}, "n=1.5: give a whole number"),
         ({"n": True}, "n"),
         ({"sigma": [0.1, -0.2]}, "sigma=-0.2: must not be negative"),
-        ({"sigma": np.inf}, "sigma = inf: every entry must be finite"),
+        ({"sigma": np.inf}, "sigma=inf: give a finite number"),
     ],
 )
 def test_grid_checks_its_arguments(axes, message):

@@ -336,7 +336,7 @@ def test_fewer_images_are_drawn_from_all_classes():
         (lambda: SplitMnist(tasks=6), "tasks=6 of classes=2 each are 12 classes, but MNIST has 10; ask for fewer"),
         (lambda: SplitCifar100(validation_share=1), "validation_share=1: give less than 1, to leave some to train"),
         (lambda: SplitCifar100(validation_share=-0.1), "validation_share=-0.1: must not be negative"),
-        (lambda: SplitCifar100(validation_share=float("nan")), "validation_share = nan: every entry must be finite"),
+        (lambda: SplitCifar100(validation_share=float("nan")), "validation_share=nan: give a finite number"),
         (lambda: SplitCifar100(train_images=0), "train_images=0: give a whole number"),
         (lambda: SplitCifar100(test_images=-5), "test_images=-5: give a whole number"),
     ],
