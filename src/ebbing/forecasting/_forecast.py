@@ -230,7 +230,10 @@ class Forecast(Tabular):
             raise ValueError(f"{len(tasks)} task: nothing is older than it to be mixed in; give two tasks or more")
         if any(len(step) > 1 for step in steps) or len(set(tasks)) < len(tasks):
             raise ValueError(f"order={order!r}: give each task once, without mixtures")
-        ratios = np.unique([0.0, *(float(share) for share in shares)])
+        try:
+            ratios = np.unique([0.0, *(float(share) for share in shares)])
+        except (TypeError, ValueError):
+            raise ValueError(f"shares={shares!r}: give a list of numbers from 0 to 1, such as [0.1, 0.5]") from None
         if not ((ratios >= 0) & (ratios <= 1)).all():
             raise ValueError(f"shares={list(shares)!r}: give numbers from 0 to 1")
         with reporting(progress, "old data") as report:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
-from ebbing._tables import Table, Tabular, format_number, to_frame
+from ebbing._tables import Table, Tabular, count_of, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.forecasting._weight_files import difference_products, read_header
 from ebbing.problem import Problem
@@ -158,9 +158,10 @@ def _full_gram(checkpoints: Mapping[str, str | os.PathLike[str]], base: str | os
     for task, found in after.items():
         if found.keys() != before.keys():
             missing = sorted(found.keys() ^ before.keys())
+            number = count_of(len(missing), "tensor")
             raise ValueError(
-                f"task {task!r}: its file and the base differ in {len(missing)} tensors, as {missing[0]!r}; give "
-                "checkpoints of the same model, or low-rank adapters without a base"
+                f"task {task!r}: its file and the base differ in {number}, as {missing[0]!r}; give checkpoints of the "
+                "same model, or low-rank adapters without a base"
             )
         for name in sorted(found):
             if found[name].shape != (shape := before[name].shape):

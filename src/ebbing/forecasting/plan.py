@@ -245,8 +245,10 @@ class ForecastPlan(Tabular):
             return "The other order is not clearly worse."
         shown = others[: _SHOWN if len(self.order) <= _SHOWN else 2]
         named = "; ".join(map(join, shown)) + ("" if len(shown) == len(others) else "; and others")
+        verb = "is" if len(others) == 1 else "are"
         return (
-            f"{len(others)} of the {compared} other orders that were judged on halves are not clearly worse: {named}."
+            f"{len(others)} of the {compared} other orders that were judged on halves {verb} not clearly worse: "
+            f"{named}."
         )
 
     def __repr__(self) -> str:

@@ -375,6 +375,12 @@ def test_replay_of_one_task_says_what_is_missing():
         forecast("linear", tasks(T=1)).replay()
 
 
+@pytest.mark.parametrize("shares", [0.3, "half", None, [0.1, 2]])
+def test_replay_of_odd_shares_raises(shares):
+    with pytest.raises(ValueError, match=r"shares=.*: give (a list of )?numbers from 0 to 1"):
+        forecast("linear", tasks(T=2)).replay(shares=shares)
+
+
 def noisy_tasks():
     """Two tasks of ten inputs and noisy labels that no linear model fits."""
     random = np.random.default_rng(0)
