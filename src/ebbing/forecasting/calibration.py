@@ -26,6 +26,7 @@ from ebbing.order._tables import join_names
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 Places = tuple[int, ...]
 """An order, as places of tasks."""
@@ -137,6 +138,19 @@ class CalibratedForecast(Tabular):
         means = self.values.mean(axis=0)
         ranked = np.argsort(means, kind="stable")
         return to_frame({"order": [self._named(int(k)) for k in ranked], "value": means[ranked]})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw all orders on a line from best to worst, with the advised and the given one.
+
+        Args:
+            ax: The axes to draw on; a new figure if None.
+
+        Returns:
+            The axes.
+        """
+        from ebbing.plot.forecasts import plot_calibrated_orders
+
+        return plot_calibrated_orders(self, ax=ax)
 
     def _place(self, order: Sequence[str]) -> int:
         if isinstance(order, str) or sorted(order) != sorted(self.names):

@@ -25,6 +25,7 @@ module                                      what it draws
 from ebbing._lazy import load_lazily
 
 _HOMES = {
+    "plot_calibrated_orders": "ebbing.plot.forecasts",
     "plot_error_curves": "ebbing.plot.errors",
     "plot_error_heat_map": "ebbing.plot.errors",
     "plot_error_matrix": "ebbing.plot.errors",

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ebbing._tables import escape_control
+import numpy as np
+import numpy.typing as npt
+
+from ebbing._tables import escape_control, format_number
 from ebbing._warnings import warn
 from ebbing.plot._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY_BLUE, STYLE, VERMILION
 
@@ -89,8 +93,55 @@ def _drawable(text: str) -> str:
     return shown
 
 
+def format_alike(values: npt.ArrayLike, *, sign: bool = False, apart: bool = False) -> list[str]:
+    """Return numbers that stand together with the same decimals: two, where the largest is from 0.1 to 10.
+
+    Args:
+        values: The numbers, of any shape; they are returned flat.
+        sign: Whether positive numbers get a plus.
+        apart: Whether numbers that are close together get more decimals, so that they can be told apart.
+
+    Returns:
+        The numbers as text. What is zero but for rounding errors is 0.
+
+    >>> format_alike([0.3, 0.98, 1.4e-17]), format_alike([0.428, 0.431], apart=True)
+    (['0.30', '0.98', '0.00'], ['0.428', '0.431'])
+    """
+    numbers = np.ravel(np.asarray(values, dtype=float))
+    finite = np.abs(numbers[np.isfinite(numbers)])
+    largest = float(finite.max(initial=0.0))
+    plus = "+" if sign else ""
+    if largest and not 1e-4 <= largest < 1e5:
+        return [format_number(float(number), f"{plus}.2g") for number in numbers]
+    decimals = max(_decimals(largest), 0)
+    if apart and finite.size and (spread := float(np.ptp(numbers[np.isfinite(numbers)]))) > 1e-6 * largest:
+        decimals = max(decimals, math.ceil(-math.log10(spread)))
+    return [format_number(float(number), f"{plus}.{decimals}f") for number in numbers]
+
+
+def _decimals(largest: float) -> int:
+    """Return two for numbers from 0.1 to 10, and one more or less for each power of ten.
+
+    >>> [_decimals(number) for number in (0, 0.97, 1, 12, 0.03)]
+    [2, 2, 2, 1, 3]
+    """
+    if not largest:
+        return 2
+    power = math.floor(math.log10(largest))
+    return 1 - power if power < 0 else 2 - power
+
+
 def add_legend(ax: Axes, handles: Sequence[Any], labels: Sequence[str], **settings: Any) -> None:
     """Add a legend whose labels may begin with an underscore, which matplotlib would leave out."""
     legend = ax.legend(list(handles), ["label"] * len(labels), frameon=False, fontsize="small", **settings)
     for text, label in zip(legend.get_texts(), labels, strict=True):
         text.set_text(label)
+
+
+def add_color_bar(ax: Axes, image: Any, label: str) -> None:
+    """Add a color bar beside a heat map, in the small type of the map's names and numbers."""
+    low, high = image.get_clim()
+    two_decimals = "%.2f" if high - low >= 0.4 and max(abs(low), abs(high)) < 10 else None  # its steps are 0.05 or more
+    bar = ax.get_figure().colorbar(image, ax=ax, format=two_decimals)  # type: ignore[union-attr]
+    bar.set_label(label, fontsize="small")
+    bar.ax.tick_params(labelsize="small")

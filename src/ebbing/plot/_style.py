@@ -109,6 +109,10 @@ INK = "#010203"
 """The color of text and axes in pictures for pages, where it becomes the color of the page's text."""
 
 
+_PIXELS = 92
+"""The most pixels of a page for an inch of a picture, so that letters of all its pictures have about one size."""
+
+
 def inline_picture(draw: Callable[[Axes], object], name: str, size: tuple[float, float] = (6.6, 3.9)) -> str:
     """Return a picture as SVG that stands in a page and takes the colors of its text, in light and in dark.
 
@@ -136,9 +140,9 @@ def inline_picture(draw: Callable[[Axes], object], name: str, size: tuple[float,
         axes.figure.savefig(content, format="svg", transparent=True, metadata={"Date": None})
     text = re.sub(r"<!--.*?-->|<metadata>.*?</metadata>", "", content.getvalue(), flags=re.DOTALL)
     text = text[text.index("<svg") :].replace(INK, "currentColor").replace("stroke: #000000", "stroke: currentColor")
-    return re.sub(
-        r'(<svg [^>]*?) width="[^"]*"', r"\1", re.sub(r'(<svg [^>]*?) height="[^"]*"', r"\1", text, count=1), count=1
-    )
+    text = re.sub(r'(<svg [^>]*?) height="[^"]*"', r"\1", text, count=1)
+    widest = f'style="max-width: {_PIXELS * size[0]:.0f}px"'  # beside a larger picture, a small one is not stretched
+    return re.sub(r'(<svg [^>]*?) width="[^"]*"', rf"\1 {widest}", text, count=1)
 
 
 def picture_format(path: Path) -> str:

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ebbing._tables import format_number
 from ebbing._validate import Array
-from ebbing.plot._axes import LINE_COLORS, add_legend, plain_labels, use_axes
+from ebbing.plot._axes import LINE_COLORS, add_color_bar, add_legend, format_alike, plain_labels, use_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -20,6 +20,7 @@ _BESIDE_UP_TO = 14
 _NAMES_UP_TO = 40
 _NUMBERS_UP_TO = 8
 _TASKS = "tasks learned"
+_LINE = "below the white line: learned"
 _UNITS = {"p": "parameters p", "n": "samples per task n", "sigma": "label noise σ"}
 
 
@@ -125,17 +126,17 @@ def plot_error_heat_map(
     image = ax.imshow(L, cmap="cividis", aspect="auto", interpolation="nearest")
     if max(S, T) <= _NUMBERS_UP_TO:
         middle = 0.45 * np.nanmin(L) + 0.55 * np.nanmax(L)
-        for (t, i), value in np.ndenumerate(L):
+        for ((t, i), value), text in zip(np.ndenumerate(L), format_alike(L), strict=True):
             color = "black" if value > middle else "white"
-            ax.text(i, t, format_number(float(value), ".2g"), ha="center", va="center", color=color, fontsize="small")
+            ax.text(i, t, text, ha="center", va="center", color=color, fontsize="small")
     edge = np.where(first > 0, first, S + 1) - 0.5
     ax.step(np.arange(T + 1) - 0.5, [*edge, edge[-1] + (unit == _TASKS)], where="post", color="white", lw=1.2)
     ax.set(xlim=(-0.5, T - 0.5), ylim=(S + 0.5, -0.5), ylabel=f"{unit} (0: the initial model)")
-    ax.set_xlabel("task, in the order of learning" if unit == _TASKS else "task")
+    ax.set_xlabel(("task, in the order of learning" if unit == _TASKS else "task") + f"\n({_LINE})")
     ax.yaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
     if T <= _NAMES_UP_TO:
         ax.set_xticks(range(T), labels, rotation=90, fontsize="small")
-    ax.get_figure().colorbar(image, ax=ax, label=label)  # type: ignore[union-attr]
+    add_color_bar(ax, image, label)
     return ax
 
 
@@ -149,7 +150,7 @@ def heat_map_size(names: Sequence[str]) -> tuple[float, float]:
         Width and height in inches.
     """
     side = min(max(3.0, 0.16 * len(names)), 6.5)
-    return side + 1.4, side + 0.5 + 0.07 * max(map(len, plain_labels(names)))
+    return side + 1.4, side + 0.65 + 0.07 * max(map(len, plain_labels(names)))
 
 
 def plot_expectation_grid(

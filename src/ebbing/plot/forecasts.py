@@ -12,18 +12,20 @@ import numpy as np
 from ebbing._tables import format_number
 from ebbing._validate import Array
 from ebbing.order._tables import describe_objective
-from ebbing.plot._axes import add_legend, plain_labels, use_axes
+from ebbing.plot._axes import add_color_bar, add_legend, format_alike, plain_labels, use_axes
 from ebbing.plot._style import BLUE, GRAY, GREEN, STYLE, VERMILION, picture_format, write_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ebbing.forecasting import Forecast, ForecastPlan, ReplayForecast
+    from ebbing.forecasting import CalibratedForecast, Forecast, ForecastPlan, ReplayForecast
+    from ebbing.order.objective import Objective
 
 _NUMBERS_UP_TO = 8
 _NAMES_UP_TO = 40
 _SHORT = 8
+_POINTS = 8.75
 
 
 def plot_task_similarity(similarity: Array, names: Sequence[str], *, ax: Axes | None = None) -> Axes:
@@ -38,21 +40,20 @@ def plot_task_similarity(similarity: Array, names: Sequence[str], *, ax: Axes | 
         The axes, with a color bar beside them.
     """
     T = len(names)
-    labels = plain_labels(names)
     ax = use_axes(ax, size=similarity_size(names))
     image = ax.imshow(similarity, cmap="RdBu", vmin=-1, vmax=1, interpolation="nearest")
     if T <= _NAMES_UP_TO:
-        if long := max(map(len, labels)) > _SHORT:  # names once, below the map numbers
-            labels = [f"{label} · {place}" for place, label in enumerate(labels, 1)]
-        below = [f"{place}" for place in range(1, T + 1)] if long else labels
-        ax.set_xticks(range(T), below, rotation=0 if long else 90, fontsize="small")
-        ax.set_yticks(range(T), labels, fontsize="small")
+        beside, below = _beside_and_below(names)
+        ax.set_xticks(range(T), below, rotation=90 if below == beside else 0, fontsize="small")
+        ax.set_yticks(range(T), beside, fontsize="small")
     if T <= _NUMBERS_UP_TO:
         for i in range(T):
             for j in range(T):
                 color = "white" if abs(similarity[i, j]) > 0.6 else "black"
-                ax.text(j, i, f"{similarity[i, j]:.2f}", ha="center", va="center", color=color, fontsize="small")
-    ax.get_figure().colorbar(image, ax=ax, label="similarity")  # type: ignore[union-attr]
+                text = format_number(float(similarity[i, j]), ".2f")
+                ax.text(j, i, text, ha="center", va="center", color=color, fontsize="small")
+    add_color_bar(ax, image, "similarity")
+    ax.set_anchor("W")  # a square map that a color bar draws to the right would push its names out of the figure
     return ax
 
 
@@ -65,10 +66,30 @@ def similarity_size(names: Sequence[str]) -> tuple[float, float]:
     Returns:
         Width and height in inches.
     """
-    T, letters = len(names), max(map(len, plain_labels(names)))
+    T = len(names)
     side = min(max(2.4, (0.42 if T <= _NUMBERS_UP_TO else 0.24) * T), 6.5)
-    below = 0.3 if letters > _SHORT else 0.09 * letters
-    return side + 0.09 * letters + 1.2, side + below + 0.3
+    beside, below = _beside_and_below(names) if T <= _NAMES_UP_TO else ([], [])
+    return side + _width(beside) + 1.3, side + (_width(below) if below == beside else 0.15) + 0.4
+
+
+def _beside_and_below(names: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Return what stands beside and below a map of tasks: names; long ones once, with numbers that stand below.
+
+    >>> _beside_and_below(["cats", "dogs"]), _beside_and_below(["breast cancer", "wine"])
+    ((['cats', 'dogs'], ['cats', 'dogs']), (['breast cancer · 1', 'wine · 2'], ['1', '2']))
+    """
+    labels = plain_labels(names)
+    if max(map(len, labels)) <= _SHORT:
+        return labels, labels
+    places = range(1, len(labels) + 1)
+    return [f"{label} · {place}" for place, label in zip(places, labels, strict=True)], [f"{k}" for k in places]
+
+
+def _width(labels: Sequence[str]) -> float:
+    """Return the width of the longest label in the small type of pages, in inches."""
+    from matplotlib.textpath import TextPath
+
+    return max((TextPath((0, 0), label, size=_POINTS).get_extents().width / 72 for label in labels), default=0.2)
 
 
 def plot_forecast_orders(plan: ForecastPlan, *, ax: Axes | None = None) -> Axes:
@@ -81,26 +102,51 @@ def plot_forecast_orders(plan: ForecastPlan, *, ax: Axes | None = None) -> Axes:
     Returns:
         The axes.
     """
-    ax = use_axes(ax)
-    values = np.sort(np.concatenate([plan.values, [] if plan.complete else [plan.value, plan.worst]]))
+    values = np.concatenate([plan.values, [] if plan.complete else [plan.value, plan.worst]])
+    shown = plan.value, plan.given, plan.random, plan.worst
+    return _draw_orders(values, shown, plan.objective, scale=plan.initial_error, ax=use_axes(ax))
+
+
+def plot_calibrated_orders(calibrated: CalibratedForecast, *, ax: Axes | None = None) -> Axes:
+    """Draw all orders of a corrected forecast on a line from best to worst, as `plot_forecast_orders` does.
+
+    Args:
+        calibrated: The forecast, corrected by training runs.
+        ax: The axes to draw on; a new figure if None.
+
+    Returns:
+        The axes.
+    """
+    values = calibrated.values.mean(axis=0)
+    given = float(values[np.flatnonzero((calibrated.orders == np.arange(len(calibrated.names))).all(axis=1))[0]])
+    shown = float(values.min()), given, float(values.mean()), float(values.max())
+    return _draw_orders(
+        values, shown, calibrated.objective, scale=float(abs(calibrated.learned).max()), ax=use_axes(ax)
+    )
+
+
+def _draw_orders(values: Array, shown: Sequence[float], objective: Objective, *, scale: float, ax: Axes) -> Axes:
+    """Draw the values of orders, and lines at four of them: the advised, the given, the mean and the worst one."""
+    values, shown = np.sort(_rounded(values, scale)), _rounded(np.array(shown), scale).tolist()
     ax.plot(np.linspace(0, 100, len(values)), values, "-", color=GRAY, lw=1.6)
+    looks = (("advised", BLUE, "-"), ("as given", GREEN, "--"), ("random, mean", GRAY, ":"), ("worst", VERMILION, "-."))
     lines = []
-    for value, label, color, style in (
-        (plan.value, "advised", BLUE, "-"),
-        (plan.given, "as given", GREEN, "--"),
-        (plan.random, "random, mean", GRAY, ":"),
-        (plan.worst, "worst", VERMILION, "-."),
-    ):
+    for value, text, (label, color, style) in zip(shown, format_alike(shown, apart=True), looks, strict=True):
         share = 100 * float(np.sum(values < value - 1e-12)) / max(len(values) - 1, 1)
-        lines.append(ax.axhline(value, color=color, ls=style, lw=1.2, label=f"{label}: {format_number(value, '.3g')}"))
+        lines.append(ax.axhline(value, color=color, ls=style, lw=1.2, label=f"{label}: {text}"))
         if label != "random, mean":
             ax.plot([share], [value], "o", color=color, ms=5)
-    quantity = textwrap.fill(describe_objective(plan.objective, "predicted "), 45)
+    quantity = textwrap.fill(describe_objective(objective, "predicted "), 45)
     ax.set(xlabel="orders from best to worst (%)", ylabel=quantity, xlim=(-2, 102))
     add_legend(
         ax, lines, [str(line.get_label()) for line in lines], loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2
     )
     return ax
+
+
+def _rounded(values: Array, scale: float) -> Array:
+    """Return values with 0 for what is zero but for rounding errors, beside numbers of the size `scale`."""
+    return np.where(abs(values) < 1e-12 * scale, 0.0, values)
 
 
 def plot_forecast(forecast: Forecast, plan: ForecastPlan) -> Figure:
@@ -121,12 +167,22 @@ def plot_forecast(forecast: Forecast, plan: ForecastPlan) -> Figure:
     names = plain_labels(forecast.names) if forecast.T <= _NAMES_UP_TO else [""]
     side = min(max(3.2, 0.26 * forecast.T), 8.0) + 0.07 * max(map(len, names))
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(3 * side + 3.0, side + 0.6), layout="constrained")
+        figure = Figure(figsize=(3 * side + 3.6, side + 0.9), layout="constrained")
+        figure.get_layout_engine().set(wspace=0.07)  # type: ignore[union-attr]
         axes = figure.subplots(1, 3, width_ratios=(1.0, 1.0, 1.15))
-        plot_task_similarity(forecast.similarity, forecast.names, ax=axes[0])
+        plot_task_similarity(forecast.similarity, forecast.names, ax=axes[0]).set_aspect("auto")
         plot_error_heat_map(forecast.matrix(), forecast.names, label=f"predicted {forecast.kind}", ax=axes[1])
         plot_forecast_orders(plan, ax=axes[2])
-        for ax, title in zip(axes[:2], ("similarity of tasks", "order as given"), strict=True):
+        legend = axes[2].get_legend()
+        legend.set_loc("upper center")  # below the panel, since its title stands above
+        legend.set_bbox_to_anchor((0.5, -0.5 / side), transform=axes[2].transAxes)
+        orders = (
+            f"all {len(plan.values):,} orders"
+            if plan.complete
+            else f"{len(plan.values)} random orders, and the best and worst found"
+        )
+        titles = "similarity of tasks", f"{forecast.kind} in the order as given", orders
+        for ax, title in zip(axes, titles, strict=True):
             ax.set_title(title, loc="left")
     return figure
 

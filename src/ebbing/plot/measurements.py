@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ebbing._tables import format_number
-from ebbing.plot._axes import add_legend, plain_label, use_axes
+from ebbing.plot._axes import add_legend, format_alike, plain_label, use_axes
 from ebbing.plot._style import BLUE, GRAY, VERMILION
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ def plot_measured_orders(measurement: Measurement, *, ax: Axes | None = None) ->
         The axes.
     """
     F = measurement.forgetting
+    F = np.where(abs(F) < 1e-12 * abs(measurement.errors).max(), 0.0, F)  # zero but for rounding errors
     means = F.mean(axis=1)
     ranked = np.argsort(means, kind="stable")
     named, places = len(ranked) <= _NAMES_UP_TO, np.arange(len(ranked))
@@ -47,7 +47,7 @@ def plot_measured_orders(measurement: Measurement, *, ax: Axes | None = None) ->
         handles += ax.plot(means[ranked], places, "|", color=VERMILION, ms=4 if small else 9, mew=1.6)
         texts.append("mean of seeds")
     handles.append(ax.axvline(float(means.mean()), color=GRAY, ls=":", lw=1.2, zorder=0))
-    texts.append(f"mean order: {format_number(float(means.mean()), '.3g')}")
+    texts.append(f"mean order: {format_alike([means.mean()])[0]}")
     ax.set_ylim(len(ranked) - 0.4, -0.6)
     if named:
         ax.set_yticks(places, labels, fontsize="small")

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ebbing._tables import format_number
-from ebbing.plot._axes import plain_labels, use_axes
+from ebbing.plot._axes import format_alike, plain_labels, use_axes
 from ebbing.plot._style import BLACK, BLUE, STYLE, VERMILION, picture_format, write_figure
 
 if TYPE_CHECKING:
@@ -57,9 +56,9 @@ def plot_forgotten(
             ax.plot(values.T, np.repeat(rows[:, None] + shift, len(first), axis=1), "o", color=BLACK, ms=2, alpha=0.5)
     if T <= _NAMES_UP_TO:
         ax.set_yticks(rows, plain_labels(names))
-        for y, start, end in zip(rows, *means, strict=True):
+        texts = format_alike(means[1] - means[0], sign=True)
+        for y, start, end, text in zip(rows, *means, texts, strict=True):
             if np.isfinite(start) and np.isfinite(end):
-                text = format_number(float(end - start), "+.3g")
                 ax.annotate(
                     text, (max(start, end), y), (9, 0), textcoords="offset points", va="center", fontsize="small"
                 )

@@ -73,6 +73,10 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
         "In which order your model should learn",
         {"plot": "All orders from best to worst, with the advised and the given one."},
     ),
+    "CalibratedForecast": (
+        "In which order your model should learn, after training runs",
+        {"plot": "All orders from best to worst, with the advised and the given one."},
+    ),
     "ReplayForecast": (
         "How much old data your model needs",
         {"plot": "What is predicted at the end against the share of old data that every later step learns again."},
@@ -89,7 +93,10 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
     "MeasuredMatrix": ("What was forgotten", {"plot": CURVES, "metrics.plot": FORGOTTEN}),
     "Measurement": (
         "What was measured in each order",
-        {"plot": "A row is an order, a dot what it forgot with one seed. Orders whose dots overlap differ by chance."},
+        {
+            "plot": "A row is an order, a dot what it forgot with one seed. Orders whose dots overlap may differ by "
+            "chance only."
+        },
     ),
     "StreamRun": (
         "What training forgot",
@@ -100,6 +107,10 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
     ),
 }
 """For each kind of result, the title of its page, and how to read the pictures that its methods draw."""
+
+
+FILES = {"CalibratedForecast": "calibrated_orders"}
+"""Names of files of data that are not the name of the result's class."""
 
 
 def result_page(
@@ -178,7 +189,7 @@ def _part(result: Tabular, place: int, wording: Callable[[str], str] | None = No
             if (picture := _picture(result, method, place, _size(result, method, _reading(result, reading))))
         ],
         "data": _data(result),
-        "file": f"{name.lower()}.csv",
+        "file": f"{FILES.get(name, name.lower())}.csv",
     }
 
 

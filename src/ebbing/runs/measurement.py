@@ -151,13 +151,14 @@ class Measurement(Tabular):
         return plot_measured_orders(self, ax=ax)
 
     def _tables(self) -> Sequence[Table]:
-        F, G = self.forgetting.mean(axis=1), self.generalization.mean(axis=1)
+        F, G = self._without_rounding_errors(self.forgetting.mean(axis=1)), self.generalization.mean(axis=1)
         ranked = np.argsort(F, kind="stable")
         shown = ranked if len(ranked) <= 10 else [*ranked[:5], *ranked[-5:]]
         rows = [[join_names(self.orders[k]), format_number(F[k], ".4g"), format_number(G[k], ".4g")] for k in shown]
+        mean = float(self._without_rounding_errors(F.mean()))
         notes = [
             *self._doubts(),
-            f"Mean of all orders: forgetting {format_number(F.mean(), '.4g')}. Mean error: "
+            f"Mean of all orders: forgetting {format_number(mean, '.4g')}. Mean error: "
             f"{format_number(self.initial_error, '.2g')} before training, {format_number(self.learned_error, '.2g')} "
             "just learned.",
         ]
@@ -170,6 +171,10 @@ class Measurement(Tabular):
         if len(ranked) > 10:
             heading += ", the first and the last five"
         return (Table(heading, ["order", "forgetting", "generalization error"], rows, notes),)
+
+    def _without_rounding_errors(self, forgetting: Any) -> Array:
+        """Return forgetting with 0 for what is zero but for rounding errors, as differences of equal errors are."""
+        return np.where(np.abs(forgetting) < 1e-12 * np.abs(self.errors).max(), 0.0, forgetting)
 
     def _doubts(self) -> list[str]:
         """Return a warning if some tasks were hardly learned, or have a higher error than before training."""

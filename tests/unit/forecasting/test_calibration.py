@@ -169,3 +169,23 @@ def test_anything_but_a_forecast_and_runs_is_refused(forecast):
     for wrong in ((forecast, forecast), (forecast, 3), ("linear", runs)):
         with pytest.raises(ValueError, match=r"^calibrate\(\w+, \w+\): .* ebbing\.measure\(.*; give these two$"):
             calibrate(*wrong)  # type: ignore[arg-type]
+
+
+def test_page_has_a_title_in_words_and_a_picture(forecast):
+    found = calibrate(forecast, measured(forecast, length=3))
+    page = found.to_html()
+    assert "<title>In which order your model should learn, after training runs</title>" in page
+    assert "calibrated_orders.csv" in page
+    assert "CalibratedForecast" not in page
+    assert page.count("<svg") == 1
+
+
+def test_plot_draws_every_order(forecast):
+    found = calibrate(forecast, measured(forecast, (0.0, 0.1), length=3))
+    curve, *_ = found.plot().lines
+    assert np.allclose(curve.get_ydata(), np.sort(found.values.mean(axis=0)))
+    legend = found.plot().get_legend()
+    assert legend is not None
+    marks = dict(text.get_text().split(": ") for text in legend.get_texts())
+    assert float(marks["advised"]) == pytest.approx(found.values.mean(axis=0).min(), abs=0.006)
+    assert float(marks["as given"]) == pytest.approx(found.forgetting(NAMES), abs=0.006)

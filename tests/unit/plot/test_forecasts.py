@@ -1,6 +1,9 @@
 """The figure of a forecast: what its panels show, for few and for many tasks."""
 
+import re
 import sys
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +15,12 @@ from ebbing.plot.errors import plot_error_curves
 from ebbing.plot.forecasts import plot_forecast, plot_task_similarity, save_forecast, similarity_size
 
 
-def forecast(T):
+def forecast(T, name="task"):
     random = np.random.default_rng(0)
     tasks = {}
     for k in range(T):
         inputs = random.standard_normal((20, 5))
-        tasks[f"task {k}"] = (inputs, (inputs @ random.standard_normal(5) > 0).astype(int))
+        tasks[f"{name} {k}"] = (inputs, (inputs @ random.standard_normal(5) > 0).astype(int))
     return ebbing.forecast("linear", tasks, loss="squared")  # which is solved at once
 
 
@@ -34,6 +37,51 @@ def test_panels_show_the_numbers():
     lower = np.sum(plan.values < plan.given - 1e-12)
     assert marks[plan.given] == pytest.approx(100 * lower / 23)
     assert marks[plan.value] == 0
+
+
+def test_rounding_errors_of_orders_are_drawn_as_zero():
+    plan = forecast(2).best_order()
+    plan = replace(plan, value=-1.7e-17, given=1.4e-17, worst=1.4e-17, values=np.array([-1.7e-17, 1.4e-17]))
+    ax = plan.plot()
+    assert not np.any(ax.lines[0].get_ydata())
+    legend = ax.get_legend()
+    assert legend is not None
+    assert {text.get_text().partition(": ")[2] for text in legend.get_texts()} == {"0.00"}
+
+
+def test_panels_say_what_they_show():
+    found = forecast(4)
+    axes = plot_forecast(found, found.best_order()).axes
+    titles = [ax.get_title(loc="left") for ax in axes[:3]]
+    assert titles == ["similarity of tasks", "accuracy in the order as given", "all 24 orders"]
+    assert "below the white line: learned" in axes[1].get_xlabel()
+
+
+def test_numbers_of_panels_have_two_decimals():
+    found = forecast(4)
+    figure = plot_forecast(found, found.best_order())
+    figure.draw_without_rendering()
+    similarity, errors, orders, *bars = figure.axes
+    texts = [text.get_text() for ax in (similarity, errors) for text in ax.texts]
+    texts += [label.get_text() for bar in bars for label in bar.get_yticklabels()]
+    legend = orders.get_legend()
+    assert legend is not None
+    texts += [text.get_text().partition(": ")[2] for text in legend.get_texts()]
+    assert all(re.fullmatch(r"-?\d\.\d\d", text) for text in texts), texts
+
+
+@pytest.mark.parametrize("name", ["t", "breast cancer"])
+@pytest.mark.parametrize("T", [3, 8])
+def test_panels_and_color_bars_leave_each_other_room(T, name):
+    found = forecast(T, name)
+    figure = plot_forecast(found, found.best_order())
+    figure.draw_without_rendering()
+    boxes = sorted((ax.get_tightbbox() for ax in figure.axes), key=lambda box: box.x0)
+    gaps = [right.x0 - left.x1 for left, right in pairwise(boxes)]
+    assert boxes[0].x0 >= 0
+    assert boxes[-1].x1 <= figure.bbox.width
+    assert min(gaps[1::2]) > 0.08 * figure.dpi  # between a color bar and the next panel, in inches
+    assert min(box.y0 for box in boxes) >= 0
 
 
 def test_more_than_eight_tasks_are_drawn(tmp_path):
@@ -74,6 +122,31 @@ def test_long_names_stand_once_beside_similarities():
     assert [text.get_text()[-5:] for text in ax.get_yticklabels()] == ["0 · 1", "1 · 2", "2 · 3"]
     ax = plot_task_similarity(np.eye(2), ["cats", "dogs"])
     assert [text.get_text() for text in ax.get_xticklabels()] == ["cats", "dogs"]
+
+
+@pytest.mark.parametrize(
+    "names", [["t", "u"], ["breast cancer", "clipped", "wine"], [LONG, "W" * 24], ["WWWWWWWW", "i"]]
+)
+def test_names_beside_similarities_are_not_cut(names):
+    drawn, T = [], len(names)
+    inline_picture(
+        lambda ax: drawn.append(plot_task_similarity(np.eye(T), names, ax=ax)), "test", similarity_size(names)
+    )
+    (ax,) = drawn
+    assert min(label.get_window_extent().x0 for label in ax.get_yticklabels()) >= 0
+    assert min(label.get_window_extent().y0 for label in ax.get_xticklabels()) >= 0
+    bar = ax.images[0].colorbar.ax
+    assert bar.get_tightbbox().x1 <= ax.figure.bbox.width
+    sizes = {label.get_fontsize() for axes in (ax, bar) for label in (*axes.get_yticklabels(), bar.yaxis.label)}
+    assert len(sizes) == 1
+
+
+def test_pictures_of_a_page_are_scaled_alike():
+    widths = [
+        re.search(r"<svg [^>]*max-width: (\d+)px", inline_picture(lambda ax: None, "test", (w, 3))) for w in (3, 6)
+    ]
+    narrow, wide = (int(found[1]) for found in widths if found)
+    assert wide == 2 * narrow
 
 
 @pytest.mark.parametrize("name", ["t", LONG])

@@ -59,3 +59,16 @@ def test_page_has_the_picture():
     page = measurement().to_html()
     assert "<svg" in page
     assert "a dot what it forgot with one seed" in page
+
+
+def test_rounding_errors_are_drawn_and_written_as_zero():
+    errors = np.full((2, 1, 3, 2), 0.3)
+    errors[0, 0, 2, 0] = 0.1 + 0.2  # forgets 5.6e-17
+    found = Measurement((("a", "b"), ("b", "a")), (0,), errors)
+    assert found.forgetting.max() > 0
+    assert "e-1" not in found.summary()
+    ax = found.plot()
+    assert np.array_equal(ax.lines[0].get_xdata(), [0.0, 0.0])
+    legend = ax.get_legend()
+    assert legend is not None
+    assert legend.get_texts()[-1].get_text() == "mean order: 0.00"

@@ -63,7 +63,10 @@ def test_expectation_of_many_tasks_is_a_heat_map():
     e = expect(Problem.orthogonal(T=12, n=50, p=100))
     ax = draw(e)
     assert np.array_equal(ax.images[0].get_array(), e.errors)
-    assert labels(ax) == ("task, in the order of learning", "tasks learned (0: the initial model)")
+    assert labels(ax) == (
+        "task, in the order of learning\n(below the white line: learned)",
+        "tasks learned (0: the initial model)",
+    )
     assert ax.images[0].colorbar.ax.get_ylabel() == "expected error"
     assert [text.get_text() for text in ax.get_xticklabels()][:2] == ["task 1", "task 2"]
 
@@ -215,7 +218,7 @@ def test_metrics_draw_each_task_before_and_after():
     assert [text.get_text() for text in ax.get_yticklabels()] == ["cats", "dogs"]
     assert legend(ax) == ["just learned", "at the end"]
     assert [line.get_xdata().tolist() for line in ax.lines] == [[60, 70], [80, 70]]
-    assert [text.get_text() for text in ax.texts] == ["", "+20", "0"]  # an arrow, and the change of each task
+    assert [text.get_text() for text in ax.texts] == ["", "+20.0", "0.0"]  # an arrow, and the change of each task
     assert ax.get_xlabel() == "accuracy on the task"
 
 
@@ -240,7 +243,7 @@ def test_metrics_of_several_matrices_show_each():
 
 def test_metrics_of_missing_entries_and_many_tasks_are_drawn():
     gaps = draw(metrics.summary([[0.5, np.nan], [np.nan, 0.4]], kind="error"))
-    assert [text.get_text() for text in gaps.texts] == ["0"]
+    assert [text.get_text() for text in gaps.texts] == ["0.00"]
     many = draw(metrics.summary(np.random.default_rng(0).uniform(size=(60, 60)), kind="error"))
     assert many.get_ylabel() == "task, in the order of learning"
 
