@@ -77,11 +77,11 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, StoredTensor]:
 
 
 class _Block(NamedTuple):
-    """A part of a tensor: numbers `first` to `first + count`."""
+    """A part of a tensor: `size` numbers from `first` on."""
 
     name: str
     first: int
-    count: int
+    size: int
 
 
 def difference_products(
@@ -136,8 +136,8 @@ def _block_products(
             before = _read(files[0], headers[0][block.name], block, base_bytes).to(precise).numpy()
             for k in range(T):
                 after = _read(files[k + 1], headers[k + 1][block.name], block, bytes_).to(precise).numpy()
-                np.subtract(after, before, out=differences[k, : block.count])
-            differences[:, block.count :] = 0.0  # the last block of a tensor may be shorter
+                np.subtract(after, before, out=differences[k, : block.size])
+            differences[:, block.size :] = 0.0  # the last block of a tensor may be shorter
             # NumPy sees that both factors are the same and computes half of the products; torch takes thrice as long.
             total += (parts @ parts.swapaxes(1, 2)).sum(0, dtype=np.float64)
     return (total + total.T) / 2
@@ -148,9 +148,9 @@ def _read(file: BinaryIO, tensor: StoredTensor, block: _Block, buffer: bytearray
     assert tensor.dtype is not None
     width = tensor.dtype.itemsize
     file.seek(tensor.offset + width * block.first)
-    view, done = memoryview(buffer)[: width * block.count], 0
+    view, done = memoryview(buffer)[: width * block.size], 0
     while done < len(view):
         if not (count := file.readinto(view[done:])):  # type: ignore[attr-defined]  (an unbuffered file has it)
             raise OSError(f"{file.name!r} ended while it was read: it has become shorter")
         done += count
-    return torch.frombuffer(buffer, dtype=tensor.dtype, count=block.count)
+    return torch.frombuffer(buffer, dtype=tensor.dtype, count=block.size)

@@ -154,7 +154,10 @@ class Measurement(Tabular):
         F, G = self._without_rounding_errors(self.forgetting.mean(axis=1)), self.generalization.mean(axis=1)
         ranked = np.argsort(F, kind="stable")
         shown = ranked if len(ranked) <= 10 else [*ranked[:5], *ranked[-5:]]
-        rows = [[join_names(self.orders[k]), format_number(F[k], ".4g"), format_number(G[k], ".4g")] for k in shown]
+        rows = [
+            [join_names(self.orders[k]), format_number(float(F[k]), ".4g"), format_number(float(G[k]), ".4g")]
+            for k in shown
+        ]
         mean = float(self._without_rounding_errors(F.mean()))
         notes = [
             *self._doubts(),

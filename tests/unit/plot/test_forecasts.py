@@ -76,7 +76,9 @@ def test_panels_and_color_bars_leave_each_other_room(T, name):
     found = forecast(T, name)
     figure = plot_forecast(found, found.best_order())
     figure.draw_without_rendering()
-    boxes = sorted((ax.get_tightbbox() for ax in figure.axes), key=lambda box: box.x0)
+    found_boxes = [box for ax in figure.axes if (box := ax.get_tightbbox()) is not None]
+    assert len(found_boxes) == len(figure.axes)
+    boxes = sorted(found_boxes, key=lambda box: box.x0)
     gaps = [right.x0 - left.x1 for left, right in pairwise(boxes)]
     assert boxes[0].x0 >= 0
     assert boxes[-1].x1 <= figure.bbox.width
