@@ -125,7 +125,7 @@ def open_workers(
     Yields:
         The workers.
     """
-    _exit_if_spawned()
+    exit_if_spawned()
     context = multiprocessing.get_context("spawn")
     executor = ProcessPoolExecutor(workers, context, initializer=initializer or exit_with_parent, initargs=initargs)
     pool = Workers(executor)
@@ -150,7 +150,7 @@ def _main_file() -> str | None:
     return getattr(sys.modules["__main__"], "__file__", None)
 
 
-def _exit_if_spawned() -> None:
+def exit_if_spawned() -> None:
     """Exit at once in a worker that is still importing the user's file: nothing of it must run twice."""
     if getattr(multiprocessing.current_process(), "_inheriting", False):
         os._exit(UNGUARDED_STATUS)

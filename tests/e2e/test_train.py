@@ -119,7 +119,7 @@ BAD_SETTINGS = [
     (("--method", "adam"), "method 'adam': give one of fine-tuning, copies, low-rank, gpm, trgp, trgp+, trgp-free"),
     (("--trust-weights", "a,b"), "--trust-weights 'a,b': give numbers separated by commas"),
     (("--trust-weights", "0.8,1.2"), "give decreasing weights"),
-    (("--num-tasks", "0"), "tasks=0"),
+    (("--num-tasks", "0"), "--num-tasks 0: give a whole number"),
     (("--train-images", "70000"), "MNIST has 60,000"),
     (("--seed", "-1"), "--seed -1"),
     (("--method", "gpm", "--as-published"), "only trgp and trgp+ have a published variant"),

@@ -15,7 +15,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ebbing._workers import Workers, exit_with_parent, open_workers
+from ebbing._workers import Workers, exit_if_spawned, exit_with_parent, open_workers
 from ebbing.learn.experiment import Experiment
 from ebbing.learn.sequences import Node, NodeResult, train_node
 from ebbing.learn.training.schedule import Checkpoint
@@ -54,6 +54,7 @@ def open_processes(experiment: Experiment, workers: int, device: str) -> Iterato
     Yields:
         The pool.
     """
+    exit_if_spawned()  # before anything is written
     with _written_experiment(experiment) as path, open_workers(workers, _start_worker, (path,)) as pool:
         yield Processes(pool, device)
 
