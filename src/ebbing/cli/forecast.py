@@ -67,6 +67,10 @@ def forecast(
     steps: Annotated[
         int | None, typer.Option(help="With --learning-rate: the number of training steps of each task.", **_SIZE)
     ] = None,
+    training_accuracy: Annotated[
+        float | None,
+        typer.Option(help="For brief training: the accuracy on training data that it reaches, from 0 to 1.", **_NUMBER),
+    ] = None,
     training_error: Annotated[
         float | None,
         typer.Option(help="For brief training: the mean squared training error that it reaches.", **_NUMBER),
@@ -105,7 +109,7 @@ def forecast(
     check_html(html)
     if weights is not None and model is None:
         raise ValueError("--weights goes with --model, which builds the network that they belong to")
-    Extent(learning_rate, steps, training_error)
+    Extent(learning_rate, steps, training_accuracy, training_error)
     for name, size in (("train_size", train_size), ("test_size", test_size)):
         check_count(name, 1 if size is None else size)
     check_seconds(seconds)
@@ -123,6 +127,7 @@ def forecast(
         test_size=test_size,
         learning_rate=learning_rate,
         steps=steps,
+        training_accuracy=training_accuracy,
         training_error=training_error,
         seed=seed,
     )

@@ -15,7 +15,7 @@ def _same_names(*parameters: str) -> dict[str, str]:
 
 
 OPTIONS: Options = _same_names(
-    *("learning_rate", "training_error", "train_size", "test_size"),
+    *("learning_rate", "training_accuracy", "training_error", "train_size", "test_size"),
     *("steps", "seconds", "seed", "objective", "order", "label"),
     *("train_images", "epochs", "start_from", "as_published", "device"),
 )

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from ebbing._validate import Array
-from ebbing.forecasting._state import State
 from ebbing.forecasting.recursion import KernelModel
 
-_STATES_BYTES = 32e6
+_PREDICTIONS_BYTES = 32e6
 """Bytes of the predictions that are held at once."""
 
 
@@ -23,8 +22,7 @@ def evaluate_orders(model: KernelModel, orders: np.ndarray) -> tuple[Array, Arra
         The error on each place's task when it was just learned (orders, T), and at the end (orders, T).
     """
     rank = np.lexsort(orders.T[::-1])
-    size = model.start.size * 8 * (1 + model.T * bool(model.alignment))
-    chunk = max(1, int(_STATES_BYTES / size))
+    chunk = max(1, int(_PREDICTIONS_BYTES / model.start.nbytes))
     learned, final = np.empty(orders.shape), np.empty(orders.shape)
     for first in range(0, len(orders), chunk):
         part = rank[first : first + chunk]
@@ -35,30 +33,25 @@ def evaluate_orders(model: KernelModel, orders: np.ndarray) -> tuple[Array, Arra
 def _evaluate(model: KernelModel, orders: np.ndarray) -> tuple[Array, Array]:
     T, tested = model.T, np.concatenate(model.test)
     place_in_tested = np.cumsum([0, *map(len, model.test)])
-    state, prefix = model.initial(), np.zeros(len(orders), dtype=int)
+    predictions, prefix = model.initial(), np.zeros(len(orders), dtype=int)
     learned, final = np.empty(orders.shape), np.empty(orders.shape)
     for k in range(T):
         last = k == T - 1
         keys, prefix = np.unique(prefix * T + orders[:, k], return_inverse=True)
         parents, tasks = keys // T, keys % T
         just_learned = np.empty(len(keys))
-        shape = (len(tested) if last else len(model.start), len(keys), model.start.shape[1])
-        predictions = np.empty(shape)
-        width = state.directions.shape[2] + (model.start.shape[1] if model.alignment and not last else 0)
-        directions = np.empty((shape[0], len(keys), width))
+        after = np.empty((len(tested) if last else len(model.start), len(keys), model.start.shape[1]))
         for t in np.unique(tasks):
             chosen = np.flatnonzero(tasks == t)
-            child = model.learn(state.chosen(parents[chosen]), model.train[t], tested if last else None)
-            predictions[:, chosen] = child.predictions
-            if model.alignment and not last:
-                directions[:, chosen] = child.directions
+            learned_t = model.learn(predictions[:, parents[chosen]], model.train[t], tested if last else None)
+            after[:, chosen] = learned_t
             rows = slice(place_in_tested[t], place_in_tested[t + 1]) if last else model.test[t]
-            just_learned[chosen] = model.task_errors(child.predictions[rows], t)
+            just_learned[chosen] = model.task_errors(learned_t[rows], t)
         learned[:, k] = just_learned[prefix]
-        state = State(predictions, directions)
+        predictions = after
     for t in range(T):
         rows = slice(place_in_tested[t], place_in_tested[t + 1])
-        errors = model.task_errors(state.predictions[rows], t)[prefix]
+        errors = model.task_errors(predictions[rows], t)[prefix]
         order, place = np.nonzero(orders == t)
         final[order, place] = errors[order]
     return learned, final

@@ -57,7 +57,7 @@ def _hardly_learned(model: KernelModel, names: Sequence[str], extent: Extent) ->
         return ""
     return (
         f"{len(weak)} of {model.T} tasks are hardly learned by this model: {_listed(names, weak)}. Their error stays "
-        f"above {HARDLY:.0%} of the initial one, and their forecast means little. {extent.advise()}"
+        f"above {HARDLY:.0%} of the initial one, and their forecast means little. {extent.advise(model.targets.kind)}"
     )
 
 

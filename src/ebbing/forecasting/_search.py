@@ -178,7 +178,7 @@ def _beam(model: KernelModel, weights: Weights, sign: float, width: int) -> np.n
     The value of a prefix counts what its tasks have lost since they were learned, and the errors on all tasks.
     """
     T = model.T
-    states, paths = model.initial(), np.empty((1, 0), dtype=int)
+    predictions, paths = model.initial(), np.empty((1, 0), dtype=int)
     learned = np.zeros((1, 0))
     for _ in range(T):
         candidates = []  # (value, parent, task)
@@ -187,7 +187,7 @@ def _beam(model: KernelModel, weights: Weights, sign: float, width: int) -> np.n
             parents = np.flatnonzero((paths != t).all(axis=1))
             if not len(parents):
                 continue
-            child = model.learn(states.chosen(parents), model.train[t])
+            child = model.learn(predictions[:, parents], model.train[t])
             final = model.test_errors(child)
             own = final[:, t]
             before = np.take_along_axis(final, paths[parents], axis=1) - learned[parents]
@@ -196,9 +196,7 @@ def _beam(model: KernelModel, weights: Weights, sign: float, width: int) -> np.n
             candidates += [(sign * v, int(p), t) for v, p in zip(value, parents, strict=True)]
         kept = sorted(candidates)[:width]
         picks = [(children[t][0], children[t][1][p], p, t) for _, p, t in kept]
-        predictions = np.stack([child.predictions[:, m] for child, m, _, _ in picks], axis=1)
-        directions = np.stack([child.directions[:, m] for child, m, _, _ in picks], axis=1)
-        states = type(states)(predictions, directions)
+        predictions = np.stack([child[:, m] for child, m, _, _ in picks], axis=1)
         own = np.array([children[t][2][m] for _, m, _, t in picks])
         learned = np.column_stack([learned[[p for _, _, p, _ in picks]], own])
         paths = np.column_stack([paths[[p for _, _, p, _ in picks]], [t for _, _, _, t in picks]])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ebbing._progress import Progress, reporting
-from ebbing._validate import Array, check_number
+from ebbing._validate import Array
 from ebbing.forecasting._forecast import Forecast
 from ebbing.forecasting._notes import describe_doubts
 from ebbing.forecasting.examples import Examples
@@ -43,9 +43,9 @@ def forecast(
     time: float | None = None,
     learning_rate: float | None = None,
     steps: int | None = None,
+    training_accuracy: float | None = None,
     training_error: float | None = None,
     loss: Loss | None = None,
-    alignment: float = 0.0,
     seed: int = 0,
     memory: float = 2e9,
     progress: Progress | bool = True,
@@ -69,15 +69,15 @@ def forecast(
         ridge: A penalty on the distance from the previous weights, in units of the mean squared gradient.
         time: How long each task is trained, for those who stop early: learning rate times steps, in units of one over
             the mean squared gradient. None: until the task is fitted.
-        learning_rate: The learning rate of gradient descent on the cross-entropy (on the mean squared error for
-            regression). With `steps` it gives the time, for a pretrained network that is trained briefly.
+        learning_rate: The learning rate of plain gradient descent (not of Adam) on the cross-entropy, on the mean
+            squared error for regression. With `steps` it gives the time, for a pretrained network that is trained
+            briefly.
         steps: Gradient steps for each task: epochs times batches.
-        training_error: The mean squared error on its training data at which training leaves a task, for those who stop
-            early. None: until the task is fitted.
+        training_accuracy: The accuracy on its training data at which training leaves a task, from 0 to 1, for those
+            who stop early, with any optimizer. None: until the task is fitted.
+        training_error: The same as a mean squared error, of probabilities for labels of yes or no and classes.
         loss: What training minimizes: "cross-entropy" for labels 0 and 1, or "squared". None: the cross-entropy for
             labels 0 and 1, otherwise the squared error.
-        alignment: How strongly each step moves the kernel toward what it has learned; 0 for a fixed kernel. It
-            needs the squared error.
         seed: The seed of the choice of examples.
         memory: Bytes that stored gradients may take.
         progress: True for a progress bar on a terminal, False for none, or a function that is called with the share of
@@ -98,8 +98,8 @@ def forecast(
         >>> found.errors(["cats", "dogs"]).round(2).tolist()
         [[0.25, 0.25], [0.1, 0.39], [0.45, 0.02]]
     """
-    extent = Extent(learning_rate, steps, training_error, time, ridge)
-    alignment, time = check_number("alignment", alignment), extent.time
+    extent = Extent(learning_rate, steps, training_accuracy, training_error, time, ridge)
+    time = extent.time
     examples = _read(tasks, train_size, test_size, seed)
     if isinstance(network, str):
         kernel, targets, outputs, source = _without_network(network, examples)
@@ -107,7 +107,7 @@ def forecast(
     else:
         with reporting(progress, "kernel") as report:
             kernel, targets, outputs, source, scale, rounding = _of_networks(network, examples, memory, report)
-    loss = _loss(loss, targets, alignment)
+    loss = _loss(loss, targets)
     if extent.learning_rate is not None and extent.steps is not None:
         time = training_time(targets, extent.learning_rate, extent.steps, scale, of_outputs=loss == "cross-entropy")
     start = np.mean(outputs if loss == "cross-entropy" else [targets.predictions(one) for one in outputs], axis=0)
@@ -119,25 +119,33 @@ def forecast(
         examples.test,
         extent.ridge,
         time,
-        alignment,
         loss=loss,
         rounding=rounding,
     )
-    model = trained_to(model, extent.training_error)
+    model = trained_to(model, extent)
     notes = describe_doubts(model, examples.names, extent)
-    return Forecast(examples.names, model, source, extent.describe(), notes, scale)
+    return Forecast(examples.names, model, source, extent.describe(targets.kind), notes, scale)
 
 
-def _loss(loss: Loss | None, targets: Targets, alignment: float) -> Loss:
+def _targets(examples: Examples, outputs: int | None = None) -> Targets:
+    """Return the targets of all tasks; an error names the first task whose labels do not fit the network's outputs."""
+    for name, *rows in zip(examples.names, examples.train, examples.test, strict=True):
+        try:
+            Targets.of(examples.labels[np.concatenate(rows)], outputs)
+        except ValueError as error:
+            raise ValueError(f"task {name!r}: {error}") from None
+    return Targets.of(examples.labels, outputs)
+
+
+def _loss(loss: Loss | None, targets: Targets) -> Loss:
     """Return the loss that is meant."""
     if loss not in (None, "squared", "cross-entropy"):
         raise ValueError(f"loss={loss!r}: give 'squared' or 'cross-entropy'")
-    if loss == "cross-entropy" and (targets.kind not in BINARY or alignment):
-        what = f"alignment={alignment:g}" if alignment else f"labels of the kind {targets.kind!r}"
+    if loss == "cross-entropy" and targets.kind not in BINARY:
         raise ValueError(
-            f"loss='cross-entropy' is for yes-or-no labels without alignment, not for {what}: leave it out"
+            f"loss='cross-entropy' is for labels 0 and 1, not for labels of the kind {targets.kind!r}: leave it out"
         )
-    return loss or ("cross-entropy" if targets.kind in BINARY and not alignment else "squared")
+    return loss or ("cross-entropy" if targets.kind in BINARY else "squared")
 
 
 def _read(tasks: Mapping[str, Any], train_size: int | None, test_size: int | None, seed: int) -> Examples:
@@ -190,7 +198,7 @@ def _without_network(name: str, examples: Examples) -> tuple[Array, Targets, lis
     if isinstance(examples.inputs, dict):
         raise ValueError(f"network={name!r}: inputs are arrays by name; give one array of features")
     kernel, source = _KERNELS[name]
-    targets = Targets.of(examples.labels)
+    targets = _targets(examples)
     start = np.zeros_like(targets.values)  # the outputs of a linear head that knows nothing
     return kernel(examples.inputs), targets, [start], source
 
@@ -229,7 +237,7 @@ def _of_networks(
     for one in networks:
         check_network(one, examples.inputs)
     outputs = [network_outputs(one, examples.inputs) for one in networks]
-    targets = Targets.of(examples.labels, outputs[0].shape[1])
+    targets = _targets(examples, outputs[0].shape[1])
     if targets.kind == "two classes":
         networks, outputs = [OutputDifference(one) for one in networks], [one[:, 1:] - one[:, :1] for one in outputs]
     kernel, scale = np.zeros((examples.rows, examples.rows)), 0.0

@@ -10,6 +10,7 @@ import numpy as np
 
 from ebbing._validate import check_count, check_seed
 from ebbing.forecasting._reading import Inputs, join, num_rows, read_examples, shape_of, take
+from ebbing.forecasting.targets import is_binary
 
 HELD_OUT = 0.25
 """The share of a task's data that is held out for testing if no test data is given, where data is scarce."""
@@ -72,9 +73,10 @@ class Examples:
                 raise ValueError(f"task {name!r}: a name is a non-empty string")
             random = np.random.default_rng(seed)  # tasks with the same data keep the same examples
             for rows, (x, y) in zip((train, test), _read_task(name, data, train_size, test_size, random), strict=True):
-                _check_same_form(name, (x, y), next(iter(tasks)), (inputs, labels))
+                if labels:
+                    _check_same_form(name, (x, y), next(iter(tasks)), (inputs[0], labels[0]))
                 inputs.append(x)
-                labels.append(y)
+                labels.append(y.astype(labels[0].dtype) if labels and is_binary(y) else y)
                 rows.append(np.arange(start, start := start + len(y)))
         return cls(tuple(tasks), join(inputs), np.concatenate(labels), tuple(train), tuple(test))
 
@@ -119,13 +121,17 @@ def _read_task(
     return (take(inputs, trained), labels[trained]), (take(inputs, slice(last, None)), labels[last:])
 
 
-def _check_same_form(name: str, new: tuple[Inputs, np.ndarray], first: str, old: tuple[list, list]) -> None:
+def _check_same_form(name: str, new: tuple[Inputs, np.ndarray], first: str, old: tuple[Inputs, np.ndarray]) -> None:
+    """Raise an error if examples have other shapes, or another kind of labels, than those of the first task."""
     (x, y), (inputs, labels) = new, old
-    if not inputs:
-        return
-    forms = [(shape_of(inputs[0]), labels[0].shape[1:]), (shape_of(x), y.shape[1:])]
+    forms = [(shape_of(inputs), labels.shape[1:]), (shape_of(x), y.shape[1:])]
     if forms[0] != forms[1]:
         raise ValueError(
             f"task {name!r}: an input has shape {forms[1][0]} and a label {forms[1][1]}, but in task {first!r} "
             f"{forms[0][0]} and {forms[0][1]}; make them equal"
+        )
+    if (y.dtype.kind == "f") != (labels.dtype.kind == "f") and not (is_binary(y) and is_binary(labels)):
+        raise ValueError(
+            f"task {name!r}: labels are {y.dtype}, but in task {first!r} {labels.dtype}; give whole numbers in all "
+            "tasks for classes (labels.astype(int)), or floating-point numbers in all for regression"
         )

@@ -1,13 +1,17 @@
-"""How far each task is trained: to a training error, or for a number of gradient steps.
+"""How far each task is trained: to a training accuracy or error, or for a number of gradient steps.
 
-A user knows one of them: the training error that training reaches, or its learning rate and steps. Both become the
+A user knows one of them: what training reaches on its training data, or its learning rate and steps. Each becomes the
 ridge of a `KernelModel`, the penalty on the distance from the previous weights: the larger, the less a task is fitted.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import numpy as np
 
+from ebbing._validate import Array
+from ebbing.forecasting.extent import Extent
 from ebbing.forecasting.recursion import KernelModel
 from ebbing.forecasting.targets import Targets
 
@@ -21,52 +25,64 @@ _HALVINGS = 12
 """Steps of bisection: the ridge is found within 1%."""
 
 
-def trained_to(model: KernelModel, error: float | None = None) -> KernelModel:
+def trained_to(model: KernelModel, extent: Extent | None = None) -> KernelModel:
     """Return a model that trains tasks as far as is said.
 
     Args:
         model: The model. Under the cross-entropy its time, if it has one, becomes a ridge.
-        error: The mean squared training error that training reaches. None: as far as the ridge and the time of the
-            model say; if they say nothing, until tasks are fitted.
+        extent: The training accuracy or the training error that training reaches. Without either: as far as the ridge
+            and the time of the model say; if they say nothing, until tasks are fitted.
 
     Returns:
         The model.
+
+    Raises:
+        ValueError: If the model is as good before anything is learned, or a training accuracy is given for regression.
     """
-    if error is not None:
-        return model.with_(ridge=ridge_of_error(model, error))
+    if extent is not None and extent.training_accuracy is not None:
+        if model.targets.kind == "regression":
+            raise ValueError(
+                f"training_accuracy={extent.training_accuracy:g}: labels are numbers (regression), which have no "
+                "accuracy; give training_error"
+            )
+        if extent.training_accuracy <= (initial := 1.0 - training_mistakes(model.with_(ridge=np.inf))):
+            raise ValueError(
+                f"training_accuracy={extent.training_accuracy:g}: the accuracy is {initial:.3g} before anything is "
+                "learned; give what training reaches, which is more"
+            )
+        return model.with_(ridge=ridge_of(model, training_mistakes, 1.0 - extent.training_accuracy))
+    if extent is not None and extent.training_error is not None:
+        if extent.training_error >= (initial := training_error(model.with_(ridge=np.inf))):
+            raise ValueError(
+                f"training_error={extent.training_error:g}: the mean squared training error is {initial:.3g} before "
+                "anything is learned; give what training reaches, which is less"
+            )
+        return model.with_(ridge=ridge_of(model, training_error, extent.training_error))
     if model.loss == "squared":
         return model
     if model.time is not None:
         size = float(np.mean([len(rows) for rows in model.train]))
         return model.with_(ridge=size / max(model.time, 1e-12) + model.ridge, time=None)
-    return model if model.ridge else model.with_(ridge=ridge_of_error(model, TRAINING_ERROR))
+    return model if model.ridge else model.with_(ridge=ridge_of(model, training_error, TRAINING_ERROR))
 
 
-def ridge_of_error(model: KernelModel, error: float) -> float:
-    """Find the ridge with which tasks, each learned alone, reach a training error on average.
+def ridge_of(model: KernelModel, measure: Callable[[KernelModel], float], goal: float) -> float:
+    """Find the largest ridge with which tasks, each learned alone, are fitted as well as is said.
 
     Args:
         model: The model; its own ridge does not matter.
-        error: The mean squared training error, of predictions from 0 to 1 unless it is regression.
+        measure: What the ridge makes larger: `training_error` or `training_mistakes`.
+        goal: The value of it that training reaches.
 
     Returns:
-        The ridge; the least that is tried, if no ridge reaches the error.
-
-    Raises:
-        ValueError: If the model has no larger error before anything is learned.
+        The ridge; the least that is tried, if no ridge reaches the goal.
     """
-    initial = training_error(model.with_(ridge=np.inf))
-    if error >= initial:
-        raise ValueError(
-            f"training_error={error:g}: the mean squared training error is {initial:.3g} before anything is learned; "
-            "give what training reaches, which is less"
-        )
     size = float(np.mean([len(rows) for rows in model.train]))
     low, high = np.log(_LEAST * size), np.log(_MOST * size)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        reached = training_error(model.with_(ridge=float(np.exp(middle))))
-        low, high = (middle, high) if reached < error else (low, middle)
+        reached = measure(model.with_(ridge=float(np.exp(middle)))) <= goal
+        low, high = (middle, high) if reached else (low, middle)
     return float(np.exp(low))
 
 
@@ -79,16 +95,32 @@ def training_error(model: KernelModel) -> float:
     Returns:
         The error.
     """
-    found = []
+    targets = model.targets
+    return float(
+        np.mean([np.square(targets.clip(found) - targets.values[rows]).mean() for rows, found in _learned_alone(model)])
+    )
+
+
+def training_mistakes(model: KernelModel) -> float:
+    """Compute the share of wrong answers on training rows when each task is learned alone, on average over tasks.
+
+    Args:
+        model: The model, not of regression; with an infinite ridge nothing is learned.
+
+    Returns:
+        The share, from 0 to 1.
+    """
+    return float(
+        np.mean([1.0 - model.targets.accuracy(found[:, None], rows)[0] for rows, found in _learned_alone(model)])
+    )
+
+
+def _learned_alone(model: KernelModel) -> Iterator[tuple[np.ndarray, Array]]:
+    """Yield the training rows of each task, and their predictions (rows, C) once the task is learned alone."""
     for rows in model.train:
-        state = model.initial()
-        if np.isfinite(model.ridge):
-            state = model.learn(state, rows, rows)
-            values = state.predictions[:, 0]
-        else:
-            values = state.predictions[rows, 0]
-        found.append(np.square(model.targets.clip(model.predicted(values)) - model.targets.values[rows]).mean())
-    return float(np.mean(found))
+        before = model.initial()
+        after = model.learn(before, rows, rows) if np.isfinite(model.ridge) else before[rows]
+        yield rows, model.predicted(after[:, 0])
 
 
 def training_time(targets: Targets, learning_rate: float, steps: int, scale: float, *, of_outputs: bool) -> float:

@@ -18,10 +18,6 @@ One step:  f <- f + K[:, t] R (y[t] - f[t]),  with R = g(K[t, t]) and a filter g
 Under the cross-entropy f are outputs (log-odds) of a yes-or-no task, and a step is f <- f + K[:, t] a, with a the dual
 weights of a logistic regression with ridge rho (`_logistic`). Gradient flow for time tau moves about as far as the
 ridge n / tau does.
-
-A kernel that *aligns* with what was learned gets, after each step, gamma v v' for every output: v is its clipped
-prediction without the undecided part, scaled such that v has mean square 1 over rows. R then changes by a matrix of low
-rank, which Woodbury's formula inverts.
 """
 
 from __future__ import annotations
@@ -34,7 +30,6 @@ import numpy as np
 
 from ebbing._validate import Array
 from ebbing.forecasting._logistic import fit_logistic
-from ebbing.forecasting._state import State
 from ebbing.forecasting.targets import Targets
 
 Loss = Literal["squared", "cross-entropy"]
@@ -61,7 +56,6 @@ class KernelModel:
         test: The test rows of each task.
         ridge: rho, the penalty on the distance from the previous weights, in units of the kernel's mean diagonal.
         time: tau, the time of gradient flow in the same units; None to learn to the end.
-        alignment: gamma, how much the kernel aligns with what was learned.
         loss: What training minimizes: the squared error of predictions, or the cross-entropy of yes-or-no labels,
             which needs a positive ridge.
         rounding: The relative rounding error of the kernel's entries.
@@ -74,7 +68,6 @@ class KernelModel:
     test: tuple[Rows, ...]
     ridge: float = 0.0
     time: float | None = None
-    alignment: float = 0.0
     loss: Loss = "squared"
     rounding: float = 0.0
     _solvers: dict[bytes, Array] = field(default_factory=dict, repr=False)
@@ -106,46 +99,23 @@ class KernelModel:
             self._solvers[key] = solver
         return solver
 
-    def learn(self, state: State, rows: Rows, read: Rows | None = None) -> State:
-        """Learn the examples of some rows.
+    def learn(self, predictions: Array, rows: Rows, read: Rows | None = None) -> Array:
+        """Learn the examples of some rows, with several models at once.
 
         Args:
-            state: The models before the step.
+            predictions: f of each model before the step (N, models, C); under the cross-entropy, its outputs.
             rows: The training rows t of the step.
             read: The rows whose predictions are needed afterwards; None for all.
 
         Returns:
-            The models after the step.
+            f of each model after the step (rows read, models, C).
         """
-        n, models, outputs = len(rows), state.predictions.shape[1], state.predictions.shape[2]
+        before = predictions if read is None else predictions[read]
         if self.loss == "cross-entropy":
-            return self._learn_logistic(state, rows, read)
-        residual = (self.targets.values[rows][:, None] - state.predictions[rows]).reshape(n, -1)
-        before = state.predictions if read is None else state.predictions[read]
-        if not self.alignment:
-            change = self._update(rows, read) @ residual
-            return State(before + change.reshape(before.shape), state.directions)
-        R, U = self.solver(rows), state.directions[rows]  # (n, models, k)
-        k = U.shape[2]
-        weights = (R @ residual).reshape(n, models, outputs)
-        if k:
-            Z = (R @ U.reshape(n, -1)).reshape(n, models, k)
-            inner = np.eye(k) + np.einsum("nmk,nml->mkl", U, Z)
-            right = np.einsum("nmk,nmc->mkc", U, weights)
-            weights = weights - np.einsum("nmk,mkc->nmc", Z, np.linalg.solve(inner, right))
-        kernel = self.kernel[:, rows] if read is None else self.kernel[np.ix_(read, rows)]
-        after = before + (kernel @ weights.reshape(n, -1)).reshape(before.shape)
-        directions = state.directions if read is None else state.directions[read]
-        after += np.einsum("nmk,mkc->nmc", directions, np.einsum("nmk,nmc->mkc", U, weights))
-        if read is None:
-            directions = np.concatenate([directions, self._direction(after)], axis=2)
-        return State(after, directions)
-
-    def _learn_logistic(self, state: State, rows: Rows, read: Rows | None) -> State:
-        before = state.predictions if read is None else state.predictions[read]
-        kernel = self.kernel[:, rows] if read is None else self.kernel[np.ix_(read, rows)]
-        weights = self._dual(state.predictions[rows, :, 0], rows)
-        return State(before + (kernel @ weights)[:, :, None], state.directions)
+            kernel = self.kernel[:, rows] if read is None else self.kernel[np.ix_(read, rows)]
+            return before + (kernel @ self._dual(predictions[rows, :, 0], rows))[:, :, None]
+        residual = (self.targets.values[rows][:, None] - predictions[rows]).reshape(len(rows), -1)
+        return before + (self._update(rows, read) @ residual).reshape(before.shape)
 
     def _dual(self, outputs: Array, rows: Rows) -> Array:
         """Return the dual weights (n, models) of a logistic regression that starts from outputs (n, models)."""
@@ -162,23 +132,23 @@ class KernelModel:
         return _ROUNDING_ERRORS * self.rounding * len(rows) ** 0.5
 
     def predicted(self, values: Array) -> Array:
-        """Return predictions from what a state holds.
+        """Return probabilities, or plain predictions for regression, from f.
 
         Args:
-            values: Predictions, or outputs under the cross-entropy, of any shape.
+            values: f: predictions or, under the cross-entropy, outputs, of any shape.
 
         Returns:
             The predictions.
         """
         return self.targets.predictions(values) if self.loss == "cross-entropy" else values
 
-    def initial(self) -> State:
-        """Return the model before anything is learned.
+    def initial(self) -> Array:
+        """Return the predictions of a single model before anything is learned.
 
         Returns:
-            A single model.
+            f (N, 1, C).
         """
-        return State(self.start[:, None], np.empty((len(self.start), 1, 0)))
+        return self.start[:, None]
 
     def errors(self, steps: Sequence[Rows]) -> Array:
         """Compute the errors of a sequence of steps.
@@ -189,7 +159,7 @@ class KernelModel:
         Returns:
             The error on each task, initially and after each step (steps + 1, T).
         """
-        return np.array([self.test_errors(state)[0] for state in self._states(steps)])
+        return np.array([self.test_errors(predictions)[0] for predictions in self._trajectory(steps)])
 
     def errors_and_accuracies(self, steps: Sequence[Rows]) -> tuple[Array, Array]:
         """Compute the errors and the accuracies of a sequence of steps, for labels of yes or no and for classes.
@@ -201,20 +171,19 @@ class KernelModel:
             The error, and the share of right answers, on each task, initially and after each step (steps + 1, T).
         """
         errors, accuracies = [], []
-        for state in self._states(steps):
-            predictions = [self.predicted(state.predictions[rows]) for rows in self.test]
-            tests = list(zip(predictions, self.test, strict=True))
+        for predictions in self._trajectory(steps):
+            tests = [(self.predicted(predictions[rows]), rows) for rows in self.test]
             errors.append([float(self.targets.errors(one, rows)[0]) for one, rows in tests])
             accuracies.append([float(self.targets.accuracy(one, rows)[0]) for one, rows in tests])
         return np.array(errors), np.array(accuracies)
 
-    def _states(self, steps: Sequence[Rows]) -> Iterator[State]:
-        """Yield the model initially and after each step."""
-        state = self.initial()
-        yield state
+    def _trajectory(self, steps: Sequence[Rows]) -> Iterator[Array]:
+        """Yield the predictions of a single model initially and after each step."""
+        predictions = self.initial()
+        yield predictions
         for rows in steps:
-            state = self.learn(state, rows)
-            yield state
+            predictions = self.learn(predictions, rows)
+            yield predictions
 
     def solutions(self) -> Array:
         """Compute inner products of the updates by which each task alone would be learned.
@@ -263,22 +232,22 @@ class KernelModel:
         """
         return replace(self, _solvers={}, _updates={}, **changes)
 
-    def test_errors(self, state: State) -> Array:
+    def test_errors(self, predictions: Array) -> Array:
         """Compute the errors of several models.
 
         Args:
-            state: The models.
+            predictions: f of each model (N, models, C).
 
         Returns:
             The error of each on each task (models, T).
         """
-        return np.stack([self.task_errors(state.predictions[rows], t) for t, rows in enumerate(self.test)], axis=1)
+        return np.stack([self.task_errors(predictions[rows], t) for t, rows in enumerate(self.test)], axis=1)
 
     def task_errors(self, values: Array, t: int) -> Array:
         """Compute the errors of several models on one task.
 
         Args:
-            values: What they hold of the task's test rows (rows, models, C).
+            values: f of each model on the task's test rows (rows, models, C).
             t: The task.
 
         Returns:
@@ -298,9 +267,3 @@ class KernelModel:
 
     def _is_task(self, rows: Rows) -> bool:
         return any(rows is one for one in self.train)
-
-    def _direction(self, predictions: Array) -> Array:
-        """Return the directions (N, models, C) that one step adds to the kernel."""
-        v = self.targets.clip(predictions) - self.targets.predictions(None)[:, None]
-        size = np.sqrt(np.square(v).sum(axis=2).mean(axis=0))  # (models,)
-        return v * (np.sqrt(self.alignment) / np.where(size > 0, size, 1.0))[:, None]

@@ -67,7 +67,7 @@ class Targets:
         """
         flat = labels[:, 0] if labels.ndim == 2 and labels.shape[1] == 1 else labels
         whole = labels.dtype.kind in "biu"
-        two = bool(np.isin(flat, (0, 1)).all())
+        two = is_binary(flat)
         if flat.ndim == 1 and two and outputs in (None, 1):
             return cls("yes or no", flat.astype(np.float64)[:, None])
         if flat.ndim == 1 and two and whole and outputs == 2:
@@ -175,3 +175,19 @@ class Targets:
         if self.kind == "classes":
             return 1.0 - self.errors(predictions, rows)
         return 0.5 + 0.5 * np.mean(np.sign(predictions[:, :, 0] - 0.5) * np.sign(self.values[rows] - 0.5), axis=0)
+
+
+def is_binary(labels: np.ndarray) -> bool:
+    """Return whether all labels are 0 or 1, of whatever type.
+
+    Args:
+        labels: The labels.
+
+    Returns:
+        True if they are.
+
+    Example:
+        >>> is_binary(np.array([0.0, 1.0])), is_binary(np.array([True])), is_binary(np.array([0, 2]))
+        (True, True, False)
+    """
+    return bool(np.isin(labels, (0, 1)).all())

@@ -132,3 +132,14 @@ def test_a_frame_is_to_be_given_as_a_pair(column, way, part):
         Examples.read({"a": {"train": frame, "test": frame} if part else frame})
     pair = (frame.drop(columns=column), frame[column])
     assert np.array_equal(Examples.read({"a": pair}).inputs, Examples.read({"a": (X, Y)}).inputs)
+
+
+def test_whole_labels_do_not_mix_with_floating_point_ones():
+    tasks = {"a": (X, np.arange(20) % 3), "b": (X, np.arange(20) % 3 + 0.0)}
+    with pytest.raises(ValueError, match=r"^task 'b': labels are float64, but in task 'a' int64; give whole numb"):
+        Examples.read(tasks)
+
+
+def test_labels_0_and_1_may_have_any_type():
+    found = Examples.read({"a": (X, Y), "b": (X, Y > 0), "c": (X, Y + 0.0), "d": (X, Y.astype("uint8"))})
+    assert found.labels.dtype == Y.dtype

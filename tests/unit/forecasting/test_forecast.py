@@ -187,12 +187,37 @@ def test_logistic_regression_on_frozen_features_is_exact():
     assert np.allclose(found.errors()[1:], expected, atol=1e-5)
 
 
+@pytest.mark.parametrize("loss", ["squared", "cross-entropy"])
+def test_training_accuracy_is_reached(loss):
+    goal = 0.9
+    found = forecast(perceptron(), tasks(), training_accuracy=goal, loss=loss)
+    further = forecast(perceptron(), tasks(), loss=loss)
+    one_answer = 1 / (3 * len(found.model.train[0]))  # of three tasks, on average
+    assert goal <= 1 - fitting.training_mistakes(found.model) <= goal + 3 * one_answer
+    assert fitting.training_mistakes(further.model) == 0
+
+
+def test_regression_has_no_training_accuracy():
+    data = {name: (x, x[:, :1]) for name, (x, _) in tasks().items()}
+    with pytest.raises(ValueError, match=r"labels are numbers \(regression\), .* give training_error$"):
+        forecast("linear", data, training_accuracy=0.9)
+    assert "(if yours is not, give training_error)" in forecast("linear", data).training
+
+
+def test_labels_beyond_the_outputs_name_their_task():
+    data = tasks()
+    data["b"] = (data["b"][0], np.arange(len(data["b"][1])) % 4)
+    with pytest.raises(ValueError, match=r"^task 'b': labels are whole numbers from 0 to 3, but the network has"):
+        forecast(perceptron(), data)
+
+
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
         ({"loss": "hinge"}, "loss='hinge': give 'squared' or 'cross-entropy'"),
-        ({"loss": "cross-entropy", "alignment": 1}, "not for alignment=1"),
         ({"training_error": 0.3}, "before anything is learned"),
+        ({"training_accuracy": 0.3}, "training_accuracy=0.3: the accuracy is 0.5 before anything is learned"),
+        ({"training_accuracy": 95}, "training_accuracy=95: give a share from 0 to 1, such as 0.95"),
     ],
 )
 def test_wrong_training_raises(settings, message):
@@ -210,7 +235,8 @@ def test_summary_says_what_was_computed():
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({}, "until it is fitted (if yours is not, give learning_rate and steps)"),
+        ({}, "until it is fitted (if yours is not, give training_accuracy)"),
+        ({"training_accuracy": 0.9}, "to an accuracy of 0.9 on its training data"),
         ({"learning_rate": 0.01, "steps": 2000}, "for 2,000 steps with learning rate 0.01"),
         ({"training_error": 0.1}, "to a mean squared error of 0.1"),
         ({"time": 3}, "for a time of 3"),
@@ -269,11 +295,11 @@ def test_frame_and_figures():
 def test_accuracies_are_shares_of_right_answers():
     found = forecast(perceptron(), tasks())
     model, order = found.model, ("b", "a")
-    state, expected = model.initial(), []
+    predictions, expected = model.initial(), []
     for step in (None, *order):
         if step is not None:
-            state = model.learn(state, model.train[found.names.index(step)])
-        probabilities = model.predicted(state.predictions)[:, 0, 0]
+            predictions = model.learn(predictions, model.train[found.names.index(step)])
+        probabilities = model.predicted(predictions)[:, 0, 0]
         right = (probabilities > 0.5) == (model.targets.values[:, 0] > 0.5)
         expected.append([right[model.test[found.names.index(name)]].mean() for name in order])
     assert found.accuracies(order) == pytest.approx(np.array(expected))
@@ -355,6 +381,9 @@ HALVES = {"a": slice(0, 20), "b": slice(20, 40)}
         {"learning_rate": 0.1, "steps": 5, "time": 1},
         {"training_error": 0.1, "time": 1},
         {"training_error": 0.1, "ridge": 1},
+        {"training_error": 0.1, "training_accuracy": 0.9},
+        {"training_accuracy": 0.9, "learning_rate": 0.1, "steps": 5},
+        {"training_accuracy": 0.9, "ridge": 1},
     ],
 )
 def test_half_a_schedule_raises(settings):

@@ -91,7 +91,7 @@ def test_tasks_that_are_not_learned_are_named():
 @pytest.mark.parametrize(
     ("settings", "advice"),
     [
-        ({}, "say so: training_error, or learning_rate and steps."),
+        ({}, "say so: training_accuracy, or learning_rate and steps."),
         ({"learning_rate": 1e-4, "steps": 3}, "Train them longer: more steps, or a larger learning_rate."),
         ({"training_error": 0.24}, "If training fits them better, give a smaller training_error."),
         ({"time": 1e-3}, "Train them longer: a larger time."),

@@ -164,11 +164,6 @@ def test_many_tasks():
     assert "beam and exchange search" in plan.summary()
 
 
-def test_aligned_plan_agrees_with_single_orders():
-    plan = (found := forecast("linear", similar_pairs(), alignment=1.0)).best_order()
-    assert found.forgetting(plan.order) == pytest.approx(plan.value)
-
-
 @pytest.mark.parametrize("objective", ["speed", 1.5, {"forgetting": 0}, {"speed": 1}, True])
 def test_bad_objectives(objective):
     with pytest.raises(ValueError, match="objective="):
@@ -198,7 +193,7 @@ def test_without_time_a_search_computes_the_least():
     plan = found.best_order(seconds=1e-3)
     assert len(plan.orders) == 25
     assert sorted(plan.order) == list(range(10))
-    assert plan.value <= plan.values.min()
+    assert plan.value <= plan.values.min() + 1e-12  # the same order, learned beside others
     assert plan.confidence.values.shape == (4, 10)  # two splits, ten orders
 
 

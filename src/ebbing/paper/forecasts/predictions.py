@@ -39,7 +39,7 @@ class Variant:
     Attributes:
         name: Its name in tables and records.
         networks: How many other initial networks give the kernel; 0 for that network which seed 0 trains.
-        alignment: How much the kernel aligns with what was learned.
+        alignment: How much the kernel aligned with what was learned, in early records; this is not computed any more.
         schedule: Whether each task is learned with the learning rate and the steps of training, not to the end.
         loss: What training minimizes.
     """
@@ -151,7 +151,7 @@ def make_forecast(one: TaskSet, variant: Variant, known: Forecast | None = None)
     start = known.model.start
     if variant.loss == "cross-entropy":
         start = np.log(start) - np.log1p(-start)  # outputs, of which a network's predictions are the sigmoid
-    model = known.model.with_(alignment=variant.alignment, loss=variant.loss, start=start)
+    model = known.model.with_(loss=variant.loss, start=start)
     if variant.schedule:
         model = model.with_(time=_time(one, known, variant.loss))
     return replace(known, model=trained_to(model), _plans={})
