@@ -136,7 +136,7 @@ def forecast(
         save_forecast(found, plan, plot)
     replay = None
     if 2 <= found.T <= REPLAY_UP_TO:
-        replay = found.replay(plan.names if plan.matters else None)
+        replay = found.replay(plan)
     results = [found, plan] if replay is None else [found, plan, replay]
     write_html(html, *results, wording=name_options)
     if as_json:

@@ -66,13 +66,10 @@ class Forecast(Tabular):
     def similarity(self) -> Array:
         """Similarity of the tasks (T, T): cosine of the updates by which each alone would be learned.
 
-        1: the same update; 0: nothing in common; negative: learning one undoes the other.
+        1: the same update; 0: neither helps the other, which may still be forgotten; negative: learning one undoes the
+        other.
         """
-        gram = self.model.solutions()
-        length = np.sqrt(np.diagonal(gram))
-        cosine = gram / np.where(length > 0, length, 1.0) / np.where(length > 0, length, 1.0)[:, None]
-        np.fill_diagonal(cosine, 1.0)
-        return np.clip(cosine, -1.0, 1.0)
+        return self.model.similarity()
 
     def errors(self, order: Sequence[Step] | Any = None) -> Array:
         """Predict the error matrix of an order.
@@ -184,6 +181,11 @@ class Forecast(Tabular):
                     progress=lambda share: report(part + (1 - part) * share),
                 )
             given = float(weights.values(*evaluate_orders(self.model, np.arange(self.T)[None]))[0])
+            accuracies = None
+            if self.kind == "accuracy":
+                shown = found.best, np.arange(self.T), found.worst
+                advised, as_given, worst = (float(self.accuracies(one.tolist())[-1].mean()) for one in shown)
+                accuracies = (advised, as_given, worst)
             self._plans[key] = ForecastPlan(
                 self.names,
                 objective,
@@ -198,12 +200,13 @@ class Forecast(Tabular):
                 float(self.model.errors([]).mean()),
                 confidence,
                 self.model.targets.kind,
+                accuracies,
             )
         return self._plans[key]
 
     def replay(
         self,
-        order: Sequence[str | int] | None = None,
+        order: Sequence[str | int] | ForecastPlan | None = None,
         *,
         shares: Sequence[float] = SHARES,
         seed: int = 0,
@@ -212,7 +215,8 @@ class Forecast(Tabular):
         """Predict forgetting against the share of old data that every later step learns again.
 
         Args:
-            order: Tasks in the order of learning; None for the tasks as given.
+            order: Tasks in the order of learning, or a plan, whose recommended order is taken; None for the tasks as
+                given.
             shares: The shares of each old task's examples, from 0 to 1.
             seed: The seed of the random halves that show how sure the curve is.
             progress: True for a progress bar on a terminal, False for none, or a function that is called with the share
@@ -224,7 +228,7 @@ class Forecast(Tabular):
         Raises:
             ValueError: If a share is not from 0 to 1, or the order has mixtures or repeated tasks.
         """
-        steps = self._steps(order)
+        steps = self._steps(order.recommended if isinstance(order, ForecastPlan) else order)
         tasks = [next(iter(step)) for step in steps]
         if len(tasks) < 2:
             raise ValueError(f"{len(tasks)} task: nothing is older than it to be mixed in; give two tasks or more")

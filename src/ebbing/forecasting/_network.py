@@ -113,11 +113,17 @@ def call(network: Callable[..., Any], inputs: Inputs) -> Tensor:
 
 def check_network(network: nn.Module, inputs: Any) -> None:
     """Run one example, so that a network that does not fit the inputs is an error in words, before any other work."""
+    if any(value.is_meta for value in chain(network.parameters(), network.buffers())):
+        raise ValueError(f"the weights of {type(network).__name__} are on the device 'meta': load them first")
     tensors = to_tensors(network, inputs)
     one = take(tensors, slice(0, 1))
     try:
-        with evaluation_mode(network), torch.no_grad():
-            call(network, one)
+        with evaluation_mode(network), torch.enable_grad():
+            if not call(network, one).requires_grad:
+                raise ValueError(
+                    f"the outputs of {type(network).__name__} have no gradients: is there torch.no_grad() or detach() "
+                    "in its forward?"
+                )
     except ValueError:
         raise
     except Exception as error:  # the user's network may raise anything
@@ -129,6 +135,17 @@ def check_network(network: nn.Module, inputs: Any) -> None:
             f"{(str(error).splitlines() or [''])[0]}; give inputs that the network takes"
             + (": whole numbers are not converted" if whole else "")
         ) from error
+
+
+def check_logits(network: nn.Module, outputs: np.ndarray) -> None:
+    """Raise an error if outputs are probabilities: of a softmax, or of a sigmoid that is the last module."""
+    *_, last = network.modules()
+    of_softmax = outputs.shape[1] > 1 and (outputs >= 0).all() and np.allclose(outputs.sum(axis=1), 1.0, atol=1e-4)
+    if of_softmax or isinstance(last, nn.Sigmoid):
+        raise ValueError(
+            f"the outputs of {type(network).__name__} are probabilities, but a forecast takes logits: leave out the "
+            f"last {'Softmax' if of_softmax else 'Sigmoid'}"
+        )
 
 
 def network_outputs(network: nn.Module, inputs: Any, *, batch: int = 64) -> np.ndarray:

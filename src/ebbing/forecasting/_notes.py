@@ -11,12 +11,19 @@ from ebbing._validate import Array
 from ebbing.forecasting._summary import describe_sizes
 from ebbing.forecasting.extent import Extent
 from ebbing.forecasting.recursion import KernelModel
+from ebbing.forecasting.targets import is_binary
 
 FEW = 20
 """Test examples below which the numbers of a task mean little: one more right answer is five points."""
 
 HARDLY = 0.8
 """A task is hardly learned if its error stays above this share of the initial one."""
+
+OPPOSED = -0.3
+"""The similarity below which two tasks are said to oppose each other."""
+
+UNEQUAL = 3
+"""How many times as many training examples one task must have as another for a word about it."""
 
 _NAMED = 6
 
@@ -35,10 +42,12 @@ def describe_doubts(model: KernelModel, names: Sequence[str], extent: Extent) ->
     few = [t for t, rows in enumerate(model.test) if len(rows) < FEW]
     labels = [model.targets.values[np.concatenate(rows)] for rows in zip(model.train, model.test, strict=True)]
     constant = [t for t, values in enumerate(labels) if (values == values[0]).all()]
-    notes = [_one_hot(model.targets.values)] if model.targets.kind == "regression" else []
-    notes.append(_hardly_learned(model, names, extent))
-    if model.targets.kind != "regression":
+    notes = [_hardly_learned(model, names, extent)]
+    if model.targets.kind == "regression":
+        notes.append(_several_answers(model.targets.values))
+    else:
         notes.append(_commonest_answer(model, names, leave_out={*few, *constant}))
+    notes += [_opposed(model, names), _unequal_sizes(model, extent)]
     if few:
         sizes = [len(model.test[t]) for t in few]
         notes.append(
@@ -52,9 +61,18 @@ def describe_doubts(model: KernelModel, names: Sequence[str], extent: Extent) ->
 
 def _hardly_learned(model: KernelModel, names: Sequence[str], extent: Extent) -> str:
     alone = np.array([model.errors([rows])[1, t] for t, rows in enumerate(model.train)])
-    weak = np.flatnonzero(alone > HARDLY * model.errors([])[0]).tolist()
+    initial = model.errors([])[0]
+    weak = np.flatnonzero(alone > HARDLY * initial).tolist()
     if not weak:
         return ""
+    worst = int((alone / np.maximum(initial, 1e-300)).argmax())
+    if model.targets.kind == "regression" and extent == Extent() and alone[worst] > initial[worst]:
+        return (
+            f"Do not use these numbers: to fit every training example makes the error on test examples of "
+            f"{_listed(names, weak)} no smaller than before training, or larger ({initial[worst]:.2g} to "
+            f"{alone[worst]:.2g} for {escape_control(names[worst])}). Your training stops earlier: give training_error, "
+            "the mean squared error on training data that it reaches."
+        )
     return (
         f"{len(weak)} of {model.T} tasks are hardly learned by this model: {_listed(names, weak)}. Their error stays "
         f"above {HARDLY:.0%} of the initial one, and their forecast means little. {extent.advise(model.targets.kind)}"
@@ -84,11 +102,43 @@ def _commonest(values: Array) -> float:
     return float(np.unique(values, axis=0, return_counts=True)[1].max() / len(values))
 
 
-def _one_hot(values: Array) -> str:
-    """Say that labels look one-hot, which `Targets` takes as numbers."""
-    if values.shape[1] < 2 or not np.isin(values, (0, 1)).all() or (values.sum(axis=1) != 1).any():
+def _several_answers(values: Array) -> str:
+    """Say that labels look one-hot, or like several yes-or-no answers, which `Targets` takes as numbers."""
+    if values.shape[1] < 2 or not is_binary(values):
         return ""
-    return "Labels look one-hot, and are taken as numbers: give class numbers (labels.argmax(1)) for accuracies."
+    if (values.sum(axis=1) == 1).all():
+        return "Labels look one-hot, and are taken as numbers: give class numbers (labels.argmax(1)) for accuracies."
+    return (
+        "Labels are several yes-or-no answers for each example: they are learned by squared error, and accuracies are "
+        "not computed."
+    )
+
+
+def _opposed(model: KernelModel, names: Sequence[str]) -> str:
+    """Name the pairs of tasks of which learning one undoes the other, the strongest first."""
+    similarity = model.similarity()
+    pairs = [(similarity[i, j], i, j) for j in range(model.T) for i in range(j) if similarity[i, j] < OPPOSED]
+    if not pairs:
+        return ""
+    shown = [
+        f"{escape_control(names[i])} and {escape_control(names[j])} ({value:.2f})"
+        for value, i, j in sorted(pairs)[:_NAMED]
+    ]
+    more = f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else ""
+    return (
+        f"Opposed tasks, by similarity: {', '.join(shown)}{more}. Learning one undoes the other; tasks that ask "
+        "different questions about like inputs need a head each."
+    )
+
+
+def _unequal_sizes(model: KernelModel, extent: Extent) -> str:
+    sizes = [len(rows) for rows in model.train]
+    if extent.steps is not None or max(sizes) < UNEQUAL * min(sizes):
+        return ""
+    return (
+        f"Tasks have {describe_sizes(sizes)} training examples here, and each is trained equally far. If you train all "
+        "for the same number of epochs, small tasks are learned and forgotten less than predicted."
+    )
 
 
 def _listed(names: Sequence[str], tasks: Sequence[int]) -> str:

@@ -211,6 +211,7 @@ def _of_networks(
 
         from ebbing.forecasting._network import (
             OutputDifference,
+            check_logits,
             check_network,
             in_single_precision,
             network_outputs,
@@ -233,11 +234,13 @@ def _of_networks(
             )
     if not networks:
         raise ValueError("network: an empty list; give at least one network")
-    networks = [in_single_precision(one) for one in networks]
+    networks = [in_single_precision(getattr(one, "_orig_mod", one)) for one in networks]  # of torch.compile
     for one in networks:
         check_network(one, examples.inputs)
     outputs = [network_outputs(one, examples.inputs) for one in networks]
     targets = _targets(examples, outputs[0].shape[1])
+    if targets.kind != "regression":
+        check_logits(networks[0], outputs[0])
     if targets.kind == "two classes":
         networks, outputs = [OutputDifference(one) for one in networks], [one[:, 1:] - one[:, :1] for one in outputs]
     kernel, scale = np.zeros((examples.rows, examples.rows)), 0.0

@@ -78,7 +78,13 @@ def tabulate_losses(
         f"{train} training and {test} test examples a task."
     )
     if kind == "accuracy":
-        lost, unit = 100 * (learned - matrix[-1]), "Accuracy: share of right answers on test examples. Lost: in points."
+        lost, unit = (
+            100 * (learned - matrix[-1]),
+            (
+                "Accuracy: share of right answers on test examples. Lost: in points. First check: is 'just learned' about "
+                "what your training reaches?"
+            ),
+        )
     else:
         lost, unit = (
             matrix[-1] - learned,

@@ -90,7 +90,10 @@ class Extent:
             A sentence: to train further where training is said to stop early, and to say so where nothing is said.
         """
         if self.steps is not None:
-            return "Train them longer: more steps, or a larger learning_rate."
+            return (
+                "Train them longer: more steps, or a larger learning_rate. It is that of plain gradient descent: with "
+                f"Adam, give {_goal(kind)} instead."
+            )
         if self.training_accuracy is not None:
             return "If training fits them better, give a higher training_accuracy."
         if self.training_error is not None:

@@ -31,7 +31,7 @@ NEGLIGIBLE = 0.02
 """A gain below this share of the initial model's error does not matter, however sure it is."""
 
 SMALL = 0.1
-"""The order hardly matters if a random order, and that as given, lose less than this share of the initial error."""
+"""The order hardly matters if even the worst costs less than this share of the initial error more than the best."""
 
 _SHOWN = 5
 """How many orders that are as good are named, of up to as many tasks; of more tasks, two."""
@@ -55,6 +55,7 @@ class ForecastPlan(Tabular):
         initial_error: The mean error of the initial model, the scale of what is negligible.
         confidence: What the same orders are worth on random halves of the examples.
         kind: What labels are: "yes or no", "two classes", "classes" or "regression".
+        accuracies: The mean accuracy at the end in the advised, the given and the worst order; None for regression.
     """
 
     task_names: tuple[str, ...]
@@ -70,11 +71,17 @@ class ForecastPlan(Tabular):
     initial_error: float
     confidence: Confidence
     kind: Kind
+    accuracies: tuple[float, float, float] | None = None
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The tasks' names in the advised order."""
+        """The tasks' names in the order of the least predicted value."""
         return self._named(self.order)
+
+    @property
+    def recommended(self) -> tuple[str, ...]:
+        """The tasks' names in the order to learn: as given, unless another order is predicted to be worth a change."""
+        return self.names if self.matters and not self._given_is_as_good else self.task_names
 
     @property
     def random(self) -> float:
@@ -114,7 +121,9 @@ class ForecastPlan(Tabular):
 
     @property
     def _given_is_as_good(self) -> bool:
-        return self.task_names != self.names and self.task_names in self.as_good and not self._given_is_worse
+        """Whether the order as given is predicted to be about as good as another one, and cannot be told from it."""
+        alike = self.given - self.value <= NEGLIGIBLE * self.initial_error
+        return alike and self.task_names != self.names and self.task_names in self.as_good and not self._given_is_worse
 
     @cached_property
     def as_good(self) -> tuple[tuple[str, ...], ...]:
@@ -175,26 +184,33 @@ class ForecastPlan(Tabular):
                 f"Keep your order, {join(self.task_names)}: the predicted {quantity} is {format_number(given, '.2g')}, "
                 f"{format_number(self.random, '.2g')} in a random order, and no order is clearly better."
             )
+        doubt = "" if self._given_is_worse or self.names == self.task_names else " These examples do not prove it."
         return (
             f"Learn {join(self.names)}: the predicted {quantity} is {format_number(value, '.2g')}, instead of "
-            f"{format_number(given, '.2g')} in the order as given. Trust the rank of orders, not these levels."
+            f"{format_number(given, '.2g')} in the order as given.{doubt} Trust the rank of orders, not these levels."
         )
 
     def _tables(self) -> Sequence[Table]:
         quantity = describe_objective(self.objective, "")
         if self.matters and self._given_is_as_good:
-            heading = f"Keep your order; as far as these examples tell, none is better:\n  {join(self.task_names)}"
+            heading = f"Keep your order: no other is predicted to be worth a change.\n  {join(self.task_names)}"
         elif self.matters:
             heading = f"Learn in this order for the least {quantity}:\n  {join(self.names)}"
         else:
             heading = f"{self._why_not} The order of least {quantity}, if one must be chosen:\n  {join(self.names)}"
+        best = "advised order" if self.recommended == self.names else "best order"
         rows = [
-            ["best order" if self._given_is_as_good else "advised order", format_number(self.value, ".4g")],
+            [best, format_number(self.value, ".4g")],
             ["order as given", format_number(self.given, ".4g")],
             ["random order, mean", format_number(self.random, ".4g")],
             ["worst order" + ("" if self.complete else " found"), format_number(self.worst, ".4g")],
         ]
-        return (Table(heading, ["predicted", quantity], rows, [*self._certainty(), self._alternatives()]),)
+        columns = ["predicted", quantity]
+        if self.accuracies is not None:
+            columns.append("accuracy at the end")
+            advised, given, worst = (f"{accuracy:.0%}" for accuracy in self.accuracies)
+            rows = [[*row, text] for row, text in zip(rows, (advised, given, "", worst), strict=True)]
+        return (Table(heading, columns, rows, [*self._certainty(), self._alternatives()]),)
 
     @property
     def _gains(self) -> str:
@@ -206,21 +222,20 @@ class ForecastPlan(Tabular):
 
     @property
     def _is_small(self) -> bool:
-        """Whether little is at stake. If not, and the order does not matter, nobody can choose one."""
-        return max(self.random, self.given) - self.value <= SMALL * self.initial_error
+        """Whether orders are predicted to differ little. If they differ more, but by chance, nobody can choose one."""
+        return self.worst - self.value <= SMALL * self.initial_error
 
     @property
     def _why_not(self) -> str:
+        most, initial = (format_number(number, ".2g") for number in (self.worst - self.value, self.initial_error))
         if self._is_small:
-            numbers = (self.random - self.value, self.given - self.value, self.initial_error)
-            random, given, initial = (format_number(number, ".2g") for number in numbers)
             return (
-                f"The order hardly matters here: a random one is predicted to cost {random} more than the best, that "
-                f"as given {given} more; the error before training is {initial}."
+                f"The order hardly matters here: even the worst is predicted to cost only {most} more than the best; "
+                f"the error before training is {initial}."
             )
         return (
-            "These examples cannot tell which order is best: what one gains, chance can explain. More examples "
-            "(train_size, test_size) may tell."
+            f"These examples cannot tell which order is best: orders are predicted to differ by up to {most}, but "
+            "chance can explain what the best one gains. More examples (train_size, test_size) may tell."
         )
 
     def _certainty(self) -> list[str]:
@@ -229,11 +244,11 @@ class ForecastPlan(Tabular):
             if self.complete
             else f"There are too many orders to compute all: beam and exchange search; {len(self.orders)} random ones."
         )
-        who = "train some orders to learn it" if self.kind == "regression" else "ebbing.measure does"
+        how = "train some orders" if self.kind == "regression" else "ebbing.measure"
         sure = (
-            f"How sure: an order chosen on one half of the examples gains {self._gains}, on the other half; the two "
-            f"halves rank orders with a correlation of {self.confidence.agreement:.2f}. Training runs differ by "
-            f"chance, too, which a forecast does not know: {who}."
+            f"How sure: the best order on one half of the examples gains {self._gains} on the other half; the halves "
+            f"rank orders with a correlation of {self.confidence.agreement:.2f}. Training runs also differ by chance; "
+            f"to see how much: {how}."
         )
         return [found, sure]
 
@@ -243,11 +258,13 @@ class ForecastPlan(Tabular):
             return "No other order is as good, as far as these examples tell."
         if compared == 1:
             return "The other order is not clearly worse."
+        if len(others) == compared:
+            return "Any order may be as good: on halves of the examples, none is clearly worse."
         shown = others[: _SHOWN if len(self.order) <= _SHOWN else 2]
         named = "; ".join(map(join, shown)) + ("" if len(shown) == len(others) else "; and others")
         verb = "is" if len(others) == 1 else "are"
         return (
-            f"{len(others)} of the {compared} other orders that were judged on halves {verb} not clearly worse: "
+            f"{len(others)} of the {compared} other orders that were compared on halves {verb} not clearly worse: "
             f"{named}."
         )
 

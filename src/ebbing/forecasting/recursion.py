@@ -203,6 +203,19 @@ class KernelModel:
                 gram[i, j] = gram[j, i] = float(np.sum(weights[i] * (block @ weights[j])))
         return gram
 
+    def similarity(self) -> Array:
+        """Compute the cosine of the updates by which each task alone would be learned.
+
+        Returns:
+            The similarities (T, T), from -1 to 1 and 1 on the diagonal.
+        """
+        gram = self.solutions()
+        length = np.sqrt(np.diagonal(gram))
+        length = np.where(length > 0, length, 1.0)
+        cosine = gram / length / length[:, None]
+        np.fill_diagonal(cosine, 1.0)
+        return np.clip(cosine, -1.0, 1.0)
+
     def part(self, train: Sequence[Rows], test: Sequence[Rows]) -> KernelModel:
         """Return the same model on a part of the rows.
 

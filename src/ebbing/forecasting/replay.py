@@ -133,13 +133,21 @@ class ReplayForecast(Tabular):
     def _answer(self) -> str:
         at = int(np.argmin(abs(np.asarray(self.shares) - self.share)))
         advice = f"Mix {self.share:.0%} of each old task's data into every later step"
-        doubt = "" if self.is_clear else " These examples cannot tell whether that helps: chance can explain it."
+        advice += " (all of it: joint training)" if self.share == 1 else ""
+        unclear = "These examples cannot tell whether old data helps: chance can explain it."
         if self.accuracy is None:
             if not at:
                 return "Mix in no old data: it hardly reduces the error at the end that is predicted."
             error, without = (format_number(float(self.generalization[k]), ".2g") for k in (at, 0))
-            return f"{advice}: the predicted error at the end is {error}, {without} without old data.{doubt}"
+            if not self.is_clear:
+                return f"{unclear} The predicted error at the end is {without} without, {error} with {self.share:.0%}."
+            return f"{advice}: the predicted error at the end is {error}, {without} without old data."
         accuracies = self._accuracies()
+        if at and not self.is_clear:
+            return (
+                f"{unclear} Accuracy at the end is predicted to be {accuracies[0]} without, {accuracies[at]} with "
+                f"{self.share:.0%} of each old task's data, on average over tasks."
+            )
         if not at:
             return (
                 f"Mix in no old data: accuracy at the end is predicted to be {accuracies[0]} on average over tasks "
@@ -147,7 +155,7 @@ class ReplayForecast(Tabular):
             )
         return (
             f"{advice}: accuracy at the end is predicted to be {accuracies[at]} on average over tasks, {accuracies[0]} "
-            f"without old data.{doubt}"
+            "without old data."
         )
 
     def _accuracies(self) -> list[str]:
@@ -169,13 +177,10 @@ class ReplayForecast(Tabular):
         else:
             columns.append("accuracy at the end")
             rows = [[*row, value] for row, value in zip(rows, self._accuracies(), strict=True)]
-        measure = "mean squared error" if self.accuracy is None else "wrong answers"
         sizes = describe_sizes(self.train_sizes)
         note = (
-            f"Order: {join_names(self.names)}. Examples are those of each old task, of {sizes} that train it; the same "
-            f"stored ones in every step. The advised share is the smallest that saves {ENOUGH:.0%} of the "
-            f"{measure} at the end that the best share saves, or half of it if it cannot be told from the best. ± is a "
-            "standard error as the examples vary."
+            f"Order: {join_names(self.names)}. Examples: of each old task, of {sizes} that train it; the same stored "
+            "ones in every step. ± is a standard error as the examples vary."
         )
         return (Table(self._answer(), columns, rows, [note, *self.notes]),)
 
