@@ -68,10 +68,10 @@ def _hardly_learned(model: KernelModel, names: Sequence[str], extent: Extent) ->
     worst = int((alone / np.maximum(initial, 1e-300)).argmax())
     if model.targets.kind == "regression" and extent == Extent() and alone[worst] > initial[worst]:
         return (
-            f"Do not use these numbers: to fit every training example makes the error on test examples of "
-            f"{_listed(names, weak)} no smaller than before training, or larger ({initial[worst]:.2g} to "
-            f"{alone[worst]:.2g} for {escape_control(names[worst])}). Your training stops earlier: give training_error, "
-            "the mean squared error on training data that it reaches."
+            "Do not use these numbers: to fit every training example does not reduce the error on test examples of "
+            f"{_listed(names, weak)} (from {initial[worst]:.2g} to {alone[worst]:.2g} on "
+            f"{escape_control(names[worst])}). Your training stops earlier: give training_error, the mean squared "
+            "error on training data that it reaches."
         )
     return (
         f"{len(weak)} of {model.T} tasks are hardly learned by this model: {_listed(names, weak)}. Their error stays "

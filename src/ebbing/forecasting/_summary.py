@@ -78,18 +78,10 @@ def tabulate_losses(
         f"{train} training and {test} test examples a task."
     )
     if kind == "accuracy":
-        lost, unit = (
-            100 * (learned - matrix[-1]),
-            (
-                "Accuracy: share of right answers on test examples. Lost: in points. First check: is 'just learned' about "
-                "what your training reaches?"
-            ),
-        )
+        lost, unit = 100 * (learned - matrix[-1]), "Accuracy: share of right answers on test examples. Lost: in points."
     else:
-        lost, unit = (
-            matrix[-1] - learned,
-            "Errors: mean squared error. Lost: what they rise by since just learned.",
-        )
+        lost, unit = matrix[-1] - learned, "Errors: mean squared error. Lost: what they rise by since just learned."
+    check = "Compare 'just learned' with what your training reaches: the forecast is for training that goes as far."
 
     def row(i: int) -> list[str]:
         values = [float(value) for value in (matrix[0, i], learned[i], matrix[-1, i])]
@@ -98,7 +90,7 @@ def tabulate_losses(
         return [names[i], *(format_number(value, ".4g") for value in (*values, float(lost[i])))]
 
     columns = ["task", f"initial {kind}", "just learned", "at the end", "lost"]
-    return Table(heading, columns, abridged_rows(T, row), [f"Order: {join_names(names)}. {unit}", *notes])
+    return Table(heading, columns, abridged_rows(T, row), [f"Order: {join_names(names)}. {unit}", check, *notes])
 
 
 def describe_sizes(sizes: Sequence[int] | np.ndarray) -> str:

@@ -31,7 +31,10 @@ NEGLIGIBLE = 0.02
 """A gain below this share of the initial model's error does not matter, however sure it is."""
 
 SMALL = 0.1
-"""The order hardly matters if even the worst costs less than this share of the initial error more than the best."""
+"""The order hardly matters if a random order, and that as given, lose less than this share of the initial error..."""
+
+FEW_POINTS = 0.05
+"""... and if the accuracy at the end differs by less than this between the best and the worst order."""
 
 _SHOWN = 5
 """How many orders that are as good are named, of up to as many tasks; of more tasks, two."""
@@ -223,15 +226,17 @@ class ForecastPlan(Tabular):
     @property
     def _is_small(self) -> bool:
         """Whether orders are predicted to differ little. If they differ more, but by chance, nobody can choose one."""
-        return self.worst - self.value <= SMALL * self.initial_error
+        if self.accuracies is not None and max(self.accuracies) - min(self.accuracies) > FEW_POINTS:
+            return False
+        return max(self.random, self.given) - self.value <= SMALL * self.initial_error
 
     @property
     def _why_not(self) -> str:
-        most, initial = (format_number(number, ".2g") for number in (self.worst - self.value, self.initial_error))
+        random, most = (format_number(value - self.value, ".2g") for value in (self.random, self.worst))
         if self._is_small:
             return (
-                f"The order hardly matters here: even the worst is predicted to cost only {most} more than the best; "
-                f"the error before training is {initial}."
+                f"The order hardly matters here: a random one is predicted to cost {random} more than the best, the "
+                f"worst {most} more; the error before training is {format_number(self.initial_error, '.2g')}."
             )
         return (
             f"These examples cannot tell which order is best: orders are predicted to differ by up to {most}, but "

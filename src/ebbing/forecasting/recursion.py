@@ -210,7 +210,7 @@ class KernelModel:
             The similarities (T, T), from -1 to 1 and 1 on the diagonal.
         """
         gram = self.solutions()
-        length = np.sqrt(np.diagonal(gram))
+        length = np.sqrt(np.maximum(np.diagonal(gram), 0.0))  # of a task that moves nothing, rounding errors
         length = np.where(length > 0, length, 1.0)
         cosine = gram / length / length[:, None]
         np.fill_diagonal(cosine, 1.0)

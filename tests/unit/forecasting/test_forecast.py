@@ -1,6 +1,7 @@
 """Forecasts of networks and of data: errors of any order, mixtures, similarity, and what they say of themselves."""
 
 import copy
+import re
 import subprocess
 import sys
 
@@ -455,3 +456,52 @@ def test_two_classes_are_learned_as_yes_or_no():
         assert two.accuracies(order) == pytest.approx(one.accuracies(order))
         assert two.errors(order) == pytest.approx(1 - two.accuracies(order))
     assert "two classes" in two.summary()
+
+
+class WithoutGradients(nn.Linear):
+    @torch.no_grad()
+    def forward(self, inputs):
+        return super().forward(inputs)
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        (
+            nn.Sequential(nn.Linear(12, 2), nn.Softmax(dim=1)),
+            "takes logits: leave out the last Softmax",
+        ),
+        (nn.Sequential(nn.Linear(12, 1), nn.Sigmoid()), "takes logits: leave out the last Sigmoid"),
+        (WithoutGradients(12, 1), "have no gradients: is there torch.no_grad"),
+        (nn.Linear(12, 1, device="meta"), "are on the device 'meta': load them first"),
+    ],
+)
+def test_networks_that_cannot_be_forecast_raise(network, message):
+    with pytest.raises(ValueError, match=re.escape(message)):
+        forecast(network, tasks())
+
+
+def test_log_probabilities_are_logits():
+    torch.manual_seed(0)
+    linear = nn.Linear(12, 2)
+    found = forecast(nn.Sequential(linear, nn.LogSoftmax(dim=1)), tasks())
+    np.testing.assert_allclose(found.errors(), forecast(linear, tasks()).errors(), atol=1e-6)
+
+
+class Compiled(nn.Module):
+    """Holds a network as the result of torch.compile does, whose gradients cannot be taken example by example."""
+
+    def __init__(self, network):
+        super().__init__()
+        self._orig_mod = network
+
+
+def test_compiled_network_is_the_network_inside():
+    linear = nn.Linear(12, 1)
+    assert np.array_equal(forecast(Compiled(linear), tasks()).errors(), forecast(linear, tasks()).errors())
+
+
+def test_replay_takes_a_plan():
+    found = forecast(perceptron(), tasks())
+    plan = found.best_order()
+    assert found.replay(plan, shares=[1]).names == plan.recommended

@@ -101,3 +101,35 @@ def test_tasks_that_are_not_learned_are_named():
 def test_advice_fits_what_was_said_about_training(settings, advice):
     tasks = {name: noise(n=100, seed=k) for k, name in enumerate("ab")}
     assert advice in notes(tasks, **settings)
+
+
+def test_advice_on_learning_rates_says_of_which_optimizer():
+    tasks = {name: noise(n=100, seed=k) for k, name in enumerate("ab")}
+    assert "with Adam, give training_accuracy instead" in notes(tasks, learning_rate=1e-4, steps=3)
+
+
+def test_regression_that_fits_noise_is_not_to_be_used():
+    random = np.random.default_rng(0)
+    x, y = random.standard_normal((80, 70)), random.standard_normal(80)
+    found = notes({"a": (x, y), "b": (x, y[::-1].copy())})
+    assert found.startswith("Do not use these numbers: to fit every training example does not reduce the error on te")
+    assert found.count("give training_error, the mean squared error on training data") == 1
+    assert "Do not use" not in notes({"a": (x, y), "b": (x, y[::-1].copy())}, training_error=0.5)
+
+
+def test_opposed_tasks_are_named():
+    x, y = linear_task()
+    found = notes({"a": (x, y), "b": (x, 1 - y), "c": (x, (x[:, 4] > 0).astype(int))})
+    assert "Opposed tasks, by similarity: a and b (-1.00)" in found
+
+
+def test_unequal_tasks_are_trained_equally_far():
+    tasks = {"large": linear_task(n=400), "small": linear_task(n=80, seed=0)}
+    assert "Tasks have 60 to 200 training examples here, and each is trained equally far." in notes(tasks)
+    assert "equally far" not in notes(tasks, learning_rate=0.1, steps=50)
+
+
+def test_several_answers_are_no_classes():
+    x, y = linear_task()
+    labels = np.column_stack([y, y, 1 - y])
+    assert "Labels are several yes-or-no answers for each example" in notes(dict.fromkeys("ab", (x, labels)))
