@@ -12,6 +12,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -169,8 +170,11 @@ class Tabular:
         """
         return "\n\n".join(table.to_text(width) for table in self._tables())
 
-    def to_html(self) -> str:
+    def to_html(self, path: str | Path | None = None) -> str:
         """Return the result as one self-contained page: tables, pictures and data, for light, dark and print.
+
+        Args:
+            path: A file to write the page to; None to write none.
 
         Returns:
             The page, with the text of users escaped. It has no script, loads nothing and sends nothing. Pictures need
@@ -179,9 +183,13 @@ class Tabular:
         Raises:
             ImportError: If jinja2 is not installed.
         """
+        from ebbing._files import write_atomic
         from ebbing.report import result_page
 
-        return result_page(self)
+        page = result_page(self)
+        if path is not None:
+            write_atomic(Path(path), page)
+        return page
 
     def _repr_html_(self) -> str:
         return "<div>\n" + "\n".join(table.to_html() for table in self._tables()) + "\n</div>"

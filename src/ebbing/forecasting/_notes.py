@@ -127,7 +127,7 @@ def _opposed(model: KernelModel, names: Sequence[str]) -> str:
     more = f" and {len(pairs) - _NAMED} more" if len(pairs) > _NAMED else ""
     return (
         f"Opposed tasks, by similarity: {', '.join(shown)}{more}. Learning one undoes the other; tasks that ask "
-        "different questions about like inputs need a head each."
+        "different questions about similar inputs need a head each."
     )
 
 

@@ -81,7 +81,7 @@ def tabulate_losses(
         lost, unit = 100 * (learned - matrix[-1]), "Accuracy: share of right answers on test examples. Lost: in points."
     else:
         lost, unit = matrix[-1] - learned, "Errors: mean squared error. Lost: what they rise by since just learned."
-    check = "Compare 'just learned' with what your training reaches: the forecast is for training that goes as far."
+    check = "First compare 'just learned' with what your own training reaches."
 
     def row(i: int) -> list[str]:
         values = [float(value) for value in (matrix[0, i], learned[i], matrix[-1, i])]

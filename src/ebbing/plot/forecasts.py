@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from ebbing.forecasting import CalibratedForecast, Forecast, ForecastPlan, ReplayForecast
     from ebbing.order.objective import Objective
 
+_DOTS_UP_TO = 120
+"""Orders up to which each has a dot that can be told from its neighbors."""
+
 _NUMBERS_UP_TO = 8
 _NAMES_UP_TO = 40
 _SHORT = 8
@@ -104,7 +107,8 @@ def plot_forecast_orders(plan: ForecastPlan, *, ax: Axes | None = None) -> Axes:
     """
     values = np.concatenate([plan.values, [] if plan.complete else [plan.value, plan.worst]])
     shown = plan.value, plan.given, plan.random, plan.worst
-    return _draw_orders(values, shown, plan.objective, scale=plan.initial_error, ax=use_axes(ax))
+    best = "advised" if plan.recommended == plan.names else "best"
+    return _draw_orders(values, shown, plan.objective, best=best, scale=plan.initial_error, ax=use_axes(ax))
 
 
 def plot_calibrated_orders(calibrated: CalibratedForecast, *, ax: Axes | None = None) -> Axes:
@@ -125,19 +129,24 @@ def plot_calibrated_orders(calibrated: CalibratedForecast, *, ax: Axes | None = 
     )
 
 
-def _draw_orders(values: Array, shown: Sequence[float], objective: Objective, *, scale: float, ax: Axes) -> Axes:
-    """Draw the values of orders, and lines at four of them: the advised, the given, the mean and the worst one."""
+def _draw_orders(
+    values: Array, shown: Sequence[float], objective: Objective, *, best: str = "advised", scale: float, ax: Axes
+) -> Axes:
+    """Draw the values of orders, and lines at four of them: the best, the given, the mean and the worst one."""
     values, shown = np.sort(_rounded(values, scale)), _rounded(np.array(shown), scale).tolist()
-    ax.plot(np.linspace(0, 100, len(values)), values, "-", color=GRAY, lw=1.6)
-    looks = (("advised", BLUE, "-"), ("as given", GREEN, "--"), ("random, mean", GRAY, ":"), ("worst", VERMILION, "-."))
+    ax.plot(np.arange(1, len(values) + 1), values, ".", color=GRAY, ms=6 if len(values) <= _DOTS_UP_TO else 2)
+    looks = ((best, BLUE, "-"), ("as given", GREEN, "--"), ("random, mean", GRAY, ":"), ("worst", VERMILION, "-."))
     lines = []
     for value, text, (label, color, style) in zip(shown, format_alike(shown, apart=True), looks, strict=True):
-        share = 100 * float(np.sum(values < value - 1e-12)) / max(len(values) - 1, 1)
+        rank = min(1 + int(np.sum(values < value - 1e-12)), len(values))
         lines.append(ax.axhline(value, color=color, ls=style, lw=1.2, label=f"{label}: {text}"))
         if label != "random, mean":
-            ax.plot([share], [value], "o", color=color, ms=5)
+            ax.plot([rank], [value], "o", color=color, ms=5)
     quantity = textwrap.fill(describe_objective(objective, "predicted "), 45)
-    ax.set(xlabel="orders from best to worst (%)", ylabel=quantity, xlim=(-2, 102))
+    count, margin = len(values), 0.02 * len(values) + 0.3
+    ax.set(xlabel=f"{count:,} orders, from best to worst", ylabel=quantity, xlim=(1 - margin, count + margin))
+    if values[0] >= 0:
+        ax.set_ylim(bottom=0)
     add_legend(
         ax, lines, [str(line.get_label()) for line in lines], loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2
     )
@@ -213,7 +222,7 @@ def plot_replay(replay: ReplayForecast, *, ax: Axes | None = None) -> Axes:
     if replay.accuracy is not None:
         lines = ax.plot(shares, 100 * replay.accuracy, "-o", color=BLUE, ms=4)
         labels, quantity = ["predicted, ± standard error"], "mean accuracy at the end (%)"
-        _add_band(ax, shares, 100 * replay.accuracy, 100 * replay.standard_errors, BLUE)
+        _add_band(ax, shares, 100 * replay.accuracy, 100 * replay.standard_errors, BLUE, most=100)
     else:
         lines = ax.plot(shares, replay.forgetting, "-o", color=BLUE, ms=4)
         lines += ax.plot(shares, replay.generalization, "-s", color=VERMILION, ms=4)
@@ -229,6 +238,6 @@ def plot_replay(replay: ReplayForecast, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _add_band(ax: Axes, x: Array, values: Array, errors: Array, color: str) -> None:
-    """Draw a band of a standard error around a curve."""
-    ax.fill_between(x, values - errors, values + errors, color=color, alpha=0.2, lw=0)
+def _add_band(ax: Axes, x: Array, values: Array, errors: Array, color: str, *, most: float = np.inf) -> None:
+    """Draw a band of a standard error around a curve, up to the most that values can be."""
+    ax.fill_between(x, values - errors, np.minimum(values + errors, most), color=color, alpha=0.2, lw=0)

@@ -28,7 +28,10 @@ DISTANCES = "How far apart the tasks' solutions are: the darker, the farther. Ne
 ACCURACIES = "A curve is the accuracy on one task: where it falls after the dot, the task is forgotten."
 HEAT_MAP = "A row is a moment, a column a task: from the line down, the task has been learned, and may be forgotten."
 FORGOTTEN = "An arrow for each task, from just learned to the end. Orange: forgotten. Blue: later tasks improved it."
-SIMILARITY = "How alike the tasks are to the model: 1 is the same direction, 0 nothing in common, below 0 opposed."
+SIMILARITY = (
+    "How alike the tasks are to the model. 1: the same; 0: neither helps the other; below 0: learning one undoes the "
+    "other."
+)
 
 PAGES: dict[str, tuple[str, dict[str, str]]] = {
     "Expectation": ("What is expected to be forgotten", {"forgotten": FORGOTTEN, "plot": CURVES}),
