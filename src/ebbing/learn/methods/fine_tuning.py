@@ -202,8 +202,7 @@ class FineTuningLearner(BaseLearner):
     def _parse_method_state(self, state: State, tasks: int) -> Callable[[], None]:
         initial_values = with_prefix(state, "fresh.")
         current, expected_initial = self._values(), [*self._initial_values]
-        copies = [with_prefix(state, f"copy.{t}.") for t in range(tasks)]
-        task_values = [self._without_constants(values, state) for values in copies]
+        task_values = [with_prefix(state, f"copy.{t}.") for t in range(tasks)]
         parts = [("initial state", initial_values, expected_initial)]
         parts += [(f"task {t}", values, self._task_specific) for t, values in enumerate(task_values)]
         for where, values, expected in parts:
@@ -217,16 +216,6 @@ class FineTuningLearner(BaseLearner):
             self._initial_values, self._task_values = initial_values, task_values
 
         return apply
-
-    def _without_constants(self, values: State, state: State) -> State:
-        """Return the values of a task without those that never change, which early files have for each task."""
-        current, expected = self._values(), {*self._task_specific}
-
-        def is_constant(name: str) -> bool:
-            shared = state.get(f"network.{name}", current.get(name))
-            return name not in expected and shared is not None and torch.equal(values[name], shared)
-
-        return {name: value for name, value in values.items() if not is_constant(name)}
 
     def _describe(self) -> dict[str, Any]:
         return super()._describe() | {"per_task": list(self.method.per_task)}

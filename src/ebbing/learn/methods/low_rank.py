@@ -170,8 +170,7 @@ class LowRankLearner(FineTuningLearner):
 
     def _parse_method_state(self, state: State, tasks: int) -> Callable[[], None]:
         initial_values = {name: state[f"fresh.{name}"] for name in self._initial_values}
-        copies = [with_prefix(state, f"copy.{t}.") for t in range(tasks)]
-        task_values = [self._without_constants(values, state) for values in copies]
+        task_values = [with_prefix(state, f"copy.{t}.") for t in range(tasks)]
         current, rank = self._values(), self.rank
         shapes = {name: tuple(current[name].shape) for name in self._copied}
         factors: dict[str, tuple[int, ...]] = {}

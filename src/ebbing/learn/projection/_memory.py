@@ -9,7 +9,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from itertools import chain
 
-import torch
 from torch import Tensor
 
 from ebbing.learn.projection._blocks import Block
@@ -71,16 +70,14 @@ def parse_memory(
         ValueError: If it is not the memory of such a network.
     """
     initial_values, known = {name: state[f"fresh.{name}"] for name in initial}, {*task_specific, *initial}
-    task_values = [_without_frozen(with_prefix(state, f"own.{t}."), state, known) for t in range(tasks)]
+    task_values = [with_prefix(state, f"own.{t}.") for t in range(tasks)]
     for t, values in enumerate(task_values):
         if missing := sorted({*task_specific} - values.keys() - initial_values.keys()):
             raise ValueError(f"task {t} has no task-specific {missing[0]!r}")
     for name, value in chain(initial_values.items(), *(values.items() for values in task_values)):
         if name not in known or value.shape != current[name].shape:
             raise ValueError(f"{name} of shape {tuple(value.shape)} is not task-specific in this network")
-    # Files of early versions do not store the trusted tasks.
-    trusted = decode_json(state["trusted"]) if "trusted" in state else [{} for _ in range(tasks)]
-    return Memory(initial_values, task_values, trusted, _parse_blocks(state, tasks, layers))
+    return Memory(initial_values, task_values, decode_json(state["trusted"]), _parse_blocks(state, tasks, layers))
 
 
 def _parse_blocks(state: State, tasks: int, layers: list[Layer]) -> list[list[Block]]:
@@ -97,13 +94,3 @@ def _parse_blocks(state: State, tasks: int, layers: list[Layer]) -> list[list[Bl
         protected = unknown[0].removeprefix("layer.")
         raise ValueError(f"it protects layers that this network does not have or train: {protected!r}")
     return blocks
-
-
-def _without_frozen(values: State, state: State, known: set[str]) -> State:
-    """Return the values of a task without those of frozen norms, which early files have for each task."""
-    shared = {name: state.get(f"network.{name}") for name in values}
-    return {
-        name: value
-        for name, value in values.items()
-        if name in known or (same := shared[name]) is None or not torch.equal(value, same)
-    }

@@ -27,20 +27,19 @@ def dump(state: State) -> bytes:
 
 
 def parse(content: bytes) -> State:
-    """Return the state in a file's content; raise an error if it is damaged. Early files have no checksum.
+    """Return the state in a file's content; raise an error if it is damaged.
 
     Example:
         >>> parse(dump({"x": torch.arange(3)}).replace(bytes([2]), bytes([3])))
         Traceback (most recent call last):
-        ValueError: its checksum is wrong
+        ValueError: its checksum is missing or wrong
     """
     try:
         state = load(content)
     except SafetensorError as error:
         raise ValueError(str(error)) from None
-    expected = _header(content)[0].get("__metadata__", {}).get("sha256")
-    if expected is not None and expected != _checksum(content):
-        raise ValueError("its checksum is wrong")
+    if _header(content)[0].get("__metadata__", {}).get("sha256") != _checksum(content):
+        raise ValueError("its checksum is missing or wrong")
     return state
 
 
@@ -94,7 +93,7 @@ def network_state(state: State, current: State, settings: dict[str, Any]) -> Sta
     Args:
         state: The state of a learner.
         current: The state dict of the network that it is for.
-        settings: The settings of the learner that it is for; states of early versions have fewer.
+        settings: The settings of the learner that it is for.
 
     Returns:
         The state dict.
@@ -105,11 +104,10 @@ def network_state(state: State, current: State, settings: dict[str, Any]) -> Sta
 
     Example:
         >>> here = {"x": torch.zeros(2)}
-        >>> network_state({"network.x": torch.ones(2)}, here, {})
+        >>> network_state({"network.x": torch.ones(2), "method": encode_json({})}, here, {})
         {'x': tensor([1., 1.])}
     """
-    method = decode_json(state["method"]) if "method" in state else {}
-    if any(method.get(name, value) != value for name, value in settings.items()):
+    if (method := decode_json(state["method"])) != settings:
         raise ValueError(f"it is a state of {method}, but this learner is {settings}")
     network = with_prefix(state, "network.")
     if unknown := sorted(network.keys() - current.keys()):

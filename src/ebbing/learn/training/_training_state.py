@@ -64,13 +64,13 @@ class TrainingState:
         """Return whether a checkpoint is of this task and has values of these shapes.
 
         Args:
-            content: The tensors of the checkpoint; early ones have no name of a task.
+            content: The tensors of the checkpoint.
             values: The values to restore.
 
         Returns:
             Whether it can be restored.
         """
-        if not torch.equal(content.get("task", self.task), self.task):
+        if not torch.equal(content["task"], self.task):
             return False
         saved = {name: tensor.shape for name, tensor in content.items() if name.startswith("now.")}
         same_steps = "optimizer" not in content if self.steps is None else self.steps.matches(content)

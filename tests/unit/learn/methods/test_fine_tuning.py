@@ -11,7 +11,6 @@ from torch.nn import functional
 from toys import SCHEDULE, assert_same, data, perceptron, trained_learner
 
 from ebbing.learn.methods import Copies, FineTuning
-from ebbing.learn.training._state_file import encode_json
 
 pytestmark = pytest.mark.usefixtures("quietly")
 
@@ -208,12 +207,3 @@ def test_interruption_while_storing_changes_nothing(kind):
     learner.learn("b", data(1))
     again = trained_learner(kind(SCHEDULE, per_task=("6",)), perceptron(), 2)
     assert torch.equal(learner.outputs("b", data(1)[0]), again.outputs("task 1", data(1)[0]))
-
-
-@pytest.mark.parametrize("kind", [FineTuning, Copies])
-def test_early_states_without_per_task_load(kind):
-    learner = trained_learner(kind(SCHEDULE), perceptron(), 2)
-    state = learner.state() | {"method": encode_json({"kind": kind.__name__})}
-    other = kind(SCHEDULE).start(perceptron(1))
-    other.restore(state)
-    assert_same(other.state(), learner.state())

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from toys import METHODS, SCHEDULE, SIZE, assert_same, data, settings, trained_learner
 
-from ebbing.learn import Copies, FineTuning, Gpm, LowRank
+from ebbing.learn import Copies, FineTuning, Gpm
 
 pytestmark = pytest.mark.usefixtures("quietly")
 
@@ -52,26 +52,6 @@ def test_projection_keeps_no_frozen_norms(method):
     learner = trained_learner(method, Adapted(), 3)
     assert [layer.name for layer in learner.layers] == ["head", "down", "up"]
     assert stored(learner, "own.1.") == {"head.bias", "statistics"}
-
-
-@pytest.mark.parametrize("method", [Copies(SCHEDULE), LowRank(SCHEDULE, rank=1), Gpm(**settings())])
-def test_files_with_copies_of_frozen_weights_are_read(method):
-    """Early versions copied everything for each task."""
-    learner = trained_learner(method, Adapted(), 2)
-    state = learner.state()
-    prefix = "own" if isinstance(method, Gpm) else "copy"
-    names = ["norm.weight", "norm.bias"] if isinstance(method, Gpm) else ["norm.weight", "base.weight", "indices"]
-    early = {
-        f"{prefix}.{t}.{name}": dict(learner.network.named_parameters()).get(name, torch.arange(1000)).detach()
-        for t in range(2)
-        for name in names
-    }
-    other = method.start(Adapted())
-    other.restore(state | early)
-    assert_same(other.state(), state)
-    early[f"{prefix}.1.norm.weight"] = early[f"{prefix}.1.norm.weight"] + 1  # was trained there
-    with pytest.raises(ValueError, match=r"norm.weight of shape \(40,\) is not task-specific in this network"):
-        method.start(Adapted()).restore(state | early)
 
 
 def test_fine_tuning_keeps_nothing():

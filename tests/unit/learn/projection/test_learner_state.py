@@ -1,7 +1,5 @@
 """Saved learners continue identically; states of other learners raise an error."""
 
-import json
-
 import pytest
 import torch
 from safetensors.torch import load, save
@@ -23,6 +21,7 @@ from toys import (
 )
 
 from ebbing.learn.methods import Copies, FineTuning, Gpm, TrgpPlus
+from ebbing.learn.training._state_file import dump, encode_json
 from ebbing.runs.store import CheckpointFile
 
 pytestmark = pytest.mark.usefixtures("quietly")
@@ -106,7 +105,10 @@ def test_damaged_files_raise(tmp_path):
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(ValueError, match="learner is damaged or not a safetensors file"):
         learner.load(path)
-    path.write_bytes(save({"tasks": torch.tensor(list(json.dumps(["a"]).encode()), dtype=torch.uint8)}))
+    path.write_bytes(save(learner.state()))
+    with pytest.raises(ValueError, match="its checksum is missing"):
+        learner.load(path)
+    path.write_bytes(dump({"tasks": encode_json(["a"])}))
     with pytest.raises(ValueError, match="not the state of a learner"):
         learner.load(path)
     assert learner.tasks == ["task 0"]
@@ -156,10 +158,8 @@ def test_flipped_bit_in_a_file_raises(tmp_path):
     content = bytearray((tmp_path / "learner").read_bytes())
     content[-5] ^= 64
     (tmp_path / "learner").write_bytes(content)
-    with pytest.raises(ValueError, match="learner is damaged or not a safetensors file: its checksum is wrong"):
+    with pytest.raises(ValueError, match="learner is damaged or not a safetensors file: its checksum is"):
         learner.load(tmp_path / "learner")
-    (tmp_path / "learner").write_bytes(save(learner.state()))  # files of early versions have no checksum
-    learner.load(tmp_path / "learner")
 
 
 def test_saved_file_is_a_safetensors_file(tmp_path):
