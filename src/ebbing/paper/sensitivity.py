@@ -12,8 +12,6 @@ steps changes, not their number. The baseline is the experiment of Figure 2: in 
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -22,12 +20,11 @@ import numpy as np
 
 from ebbing import metrics
 from ebbing._validate import Array, check_count
-from ebbing.learn import DigitTasks, Experiment, FiveLayers, Sgd, prefix_tree
+from ebbing.learn import DigitTasks, Experiment, FiveLayers, Sgd
 from ebbing.paper import fig2
 from ebbing.paper._decisions import decide, describe_power, format_seeds
-from ebbing.paper._output import Verdict, provenance, write_csv, write_json
+from ebbing.paper._output import Verdict, write_csv, write_json
 from ebbing.paper._statistics import PairedDifferences, slopes, standard_error
-from ebbing.runs import LOCAL, Execution, Resources, Store
 
 Panel = Literal["a", "b", "d"]
 Tasks = tuple[str, ...]
@@ -191,47 +188,6 @@ def _more(F: Array) -> PairedDifferences:
 def _means(F: Array) -> str:
     pairs = zip(F.mean(axis=0), standard_error(F), strict=True)
     return ", ".join(f"{mean:.4f} ± {error:.4f}" for mean, error in pairs)
-
-
-def run(
-    config: Config,
-    store: Store,
-    *,
-    resources: Resources = LOCAL,
-    progress: Callable[[float], None] | None = None,
-) -> Result:
-    """Train the networks that the store does not have yet, one variant after the other, and collect the matrices.
-
-    Args:
-        config: The settings.
-        store: Where trained networks and their errors are kept.
-        resources: Where to train.
-        progress: Called with the finished share of the work, from 0 to 1.
-
-    Returns:
-        The error matrices of all variants, sequences and seeds.
-    """
-    began = time.monotonic()
-    wanted = [sequence for marks in SEQUENCES.values() for sequence in marks.values()]
-    nodes = [node for seed in range(config.seeds) for node in prefix_tree(wanted, seed)]
-    matrices, fits = {}, {}
-    networks = {"trained": 0, "found": 0}
-    for k, (variant, experiment) in enumerate(config.variants.items()):
-
-        def report(share: float, k: int = k) -> None:
-            if progress:
-                progress((k + share) / len(config.variants))
-
-        execution = Execution(experiment, nodes, store, report)
-        execution.run(resources)
-        networks["found"] += execution.num_stored
-        networks["trained"] += len(execution.nodes) - execution.num_stored
-        matrices[variant], fits[variant] = {}, {}
-        for sequence in wanted:
-            measured = execution.collect(sequence, range(config.seeds))
-            matrices[variant][sequence], fits[variant][sequence] = measured
-    record = provenance(config, time.monotonic() - began, "torch")
-    return Result(config, matrices, fits, record | {"networks": networks})
 
 
 def save(result: Result, folder: Path) -> None:

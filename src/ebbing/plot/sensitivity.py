@@ -32,7 +32,7 @@ def plot_sensitivity(result: Result, *, axes: Any = None) -> Any:
     """Draw the forgetting of every variant: means over seeds with standard errors, side by side.
 
     Args:
-        result: The outcome of `ebbing.paper.sensitivity.run`.
+        result: What the networks of `ebbing.paper.sensitivity` forgot.
         axes: Three axes, for panels (a), (b), (d); None makes a new figure.
 
     Returns:
@@ -64,7 +64,7 @@ def save_sensitivity(result: Result, folder: Path) -> None:
     """Write the figure as sensitivity.png and sensitivity.svg.
 
     Args:
-        result: The outcome of `ebbing.paper.sensitivity.run`.
+        result: What the networks of `ebbing.paper.sensitivity` forgot.
         folder: The folder of both files.
     """
     save_figure(plot_sensitivity(result)[0].figure, folder, "sensitivity")

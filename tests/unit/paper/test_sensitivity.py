@@ -1,40 +1,12 @@
-"""The sensitivity study: its variants, a whole run on stand-ins for MNIST, and verdicts on made-up matrices."""
-
-import csv
-import json
+"""The sensitivity study: its variants, and verdicts on made-up matrices."""
 
 import numpy as np
 import pytest
 
-from ebbing.data import Mnist
-from ebbing.learn import DigitTasks, FiveLayers, Sgd, prefix_tree
-from ebbing.learn.tasks import _datasets
-from ebbing.paper import fig2, reproduction, sensitivity
+from ebbing.learn import FiveLayers, Sgd, prefix_tree
+from ebbing.paper import fig2, reproduction
 from ebbing.paper.sensitivity import BASELINE, SEQUENCES, Config, Result
 from ebbing.plot.sensitivity import plot_sensitivity
-from ebbing.runs import Store
-
-TINY = Config(
-    seeds=2,
-    steps=4,
-    batch_sizes=(4,),
-    width_factors=(0.5,),
-    tasks=DigitTasks(train_images=8, test_images=5),
-    architecture=FiveLayers((2, 3, 4, 5)),
-)
-
-
-@pytest.fixture
-def _stand_in(monkeypatch):
-    random = np.random.default_rng(0)
-    images = random.integers(0, 256, (100, 28, 28), np.uint8)
-    labels = random.integers(0, 10, 70_000).astype(np.uint8)
-    data = Mnist(
-        *(images[np.arange(60_000) % 100], labels[:60_000], images[np.arange(10_000) % 100], labels[60_000:]),
-        fingerprint="stand-in",
-    )
-    monkeypatch.setattr(_datasets, "mnist", lambda: data)
-
 
 # The study
 
@@ -86,42 +58,6 @@ def test_sequences_are_those_of_figure_2():
 def test_config_raises_an_error_for_impossible_settings(name, value):
     with pytest.raises(ValueError, match=f"{name}={value}"):
         Config(**{name: value})
-
-
-# A whole run
-
-
-@pytest.mark.usefixtures("_stand_in")
-def test_run_writes_files_and_resumes(tmp_path, monkeypatch):
-    seen = []
-    store = Store(tmp_path / "runs")
-    result = sensitivity.run(TINY, store, progress=seen.append)
-    assert list(result.matrices) == [BASELINE, "batches of 4", "widths x 0.5", "squared loss"]
-    assert seen == sorted(seen)
-    assert seen[-1] == 1.0
-    sensitivity.save(result, tmp_path)
-    assert (tmp_path / "sensitivity.png").read_bytes().startswith(b"\x89PNG")
-    assert (tmp_path / "sensitivity.svg").read_text().rstrip().endswith("</svg>")
-
-    rows = list(csv.DictReader((tmp_path / "sensitivity.csv").read_text().splitlines()))
-    assert len(rows) == 4 * 7 * 2
-    (row,) = (row for row in rows if (row["variant"], row["mark"], row["seed"]) == ("batches of 4", "A A B B", "1"))
-    assert (row["batch_size"], row["epochs"], row["widths"], row["loss"]) == ("4", "2", "2 3 4 5", "cross-entropy")
-    assert float(row["forgetting"]) == result.forgetting("batches of 4", "d")[1, 1]
-    content = json.loads((tmp_path / "sensitivity.json").read_text())
-    assert content["provenance"]["config"]["steps"] == 4
-    assert content["provenance"]["networks"] == {"trained": 4 * 2 * 19, "found": 0}
-    sequence = SEQUENCES["b"]["3"]
-    stored = content["matrices"]["squared loss"][" ".join(sequence)]
-    np.testing.assert_array_equal(stored, result.matrices["squared loss"][sequence])
-    assert np.shape(stored) == (2, 5, 4)
-
-    monkeypatch.setattr(Sgd, "learn", lambda: None)  # nothing is left to learn
-    again = sensitivity.run(TINY, store)
-    assert again.provenance["networks"] == {"trained": 0, "found": 4 * 2 * 19}
-    for variant, matrices in result.matrices.items():
-        for name, matrix in matrices.items():
-            np.testing.assert_array_equal(matrix, again.matrices[variant][name])
 
 
 # Verdicts on made-up matrices
