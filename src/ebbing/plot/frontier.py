@@ -12,7 +12,6 @@ from ebbing.paper._statistics import standard_error
 from ebbing.paper.frontier import Point, family, pareto, points
 from ebbing.paper.method_comparison import Result
 from ebbing.paper.method_study import Protocol
-from ebbing.plot._axes import use_axes
 from ebbing.plot._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, STYLE, VERMILION, new_axes, place_legend, save_figure
 
 if TYPE_CHECKING:
@@ -66,27 +65,6 @@ def plot_frontier(result: Result) -> Any:
         for ax, protocol in zip(axes.flat, shown, strict=True):  # last, since the legend changes the size of the panels
             _label_settings(ax, points(result, protocol))
     return axes
-
-
-def plot_frontier_panel(result: Result, protocol: Protocol, *, ax: Axes | None = None) -> Axes:
-    """Draw ACC against the memory per task of one protocol, with standard errors and the Pareto frontier.
-
-    Args:
-        result: The runs of a study of `ebbing.paper.frontier`.
-        protocol: One of its protocols.
-        ax: Where to draw; None makes a new figure.
-
-    Returns:
-        The axes with the panel.
-    """
-    import matplotlib as mpl
-
-    with mpl.rc_context(STYLE):
-        ax = use_axes(ax, (4.6, 3.9))
-        _draw_points(result, protocol, ax)
-        ax.legend(frameon=False, fontsize="small")
-        _label_settings(ax, points(result, protocol))
-    return ax
 
 
 def _draw_points(result: Result, protocol: Protocol, ax: Axes) -> None:

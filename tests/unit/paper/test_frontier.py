@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from ebbing.learn import MLP, SmallAlexNet
 from ebbing.paper import frontier_report, table1
@@ -26,7 +25,7 @@ from ebbing.paper.frontier import (
 )
 from ebbing.paper.method_comparison import Result
 from ebbing.paper.method_study import Study
-from ebbing.plot.frontier import plot_frontier, plot_frontier_panel, save_frontier
+from ebbing.plot.frontier import plot_frontier, save_frontier
 from ebbing.runs.streams import StreamRun
 
 TASKS = PMNIST_SHORT.stream.names
@@ -191,13 +190,6 @@ def test_figure_names_every_method_it_shows():
     assert ax.get_xscale() == "log"
     (ax,) = plot_frontier(result({})).flat
     assert [text.get_text() for text in ax.texts] == ["no run is finished yet"]
-
-
-def test_panel_alone_has_a_legend_of_its_own():
-    ax = plot_frontier_panel(made_up(), PMNIST_SHORT, ax=Figure().add_subplot())
-    legend = ax.get_legend()
-    assert legend is not None
-    assert "low-rank (rank)" in {text.get_text() for text in legend.get_texts()}
 
 
 def test_settings_of_close_points_do_not_overlap():
