@@ -15,6 +15,9 @@ from torch import Tensor, nn
 Inputs = Tensor | dict[str, Tensor]
 """Inputs of several examples: a tensor (rows, ...), or tensors by the names of the network's arguments."""
 
+_BATCH = 64
+"""Examples of one forward pass."""
+
 
 @contextmanager
 def evaluation_mode(network: nn.Module) -> Iterator[None]:
@@ -148,11 +151,11 @@ def check_logits(network: nn.Module, outputs: np.ndarray) -> None:
         )
 
 
-def network_outputs(network: nn.Module, inputs: Any, *, batch: int = 64) -> np.ndarray:
+def network_outputs(network: nn.Module, inputs: Any) -> np.ndarray:
     """Compute the outputs of a network in evaluation mode, (rows, outputs) in float64."""
     tensors = to_tensors(network, inputs)
     with evaluation_mode(network), torch.no_grad():
-        parts = [call(network, take(tensors, rows)) for rows in batches(num_rows(tensors), batch)]
+        parts = [call(network, take(tensors, rows)) for rows in batches(num_rows(tensors), _BATCH)]
     outputs = torch.cat(parts).cpu().to(torch.float64).numpy()
     if not np.isfinite(outputs).all():
         row = int(np.argwhere(~np.isfinite(outputs))[0, 0])

@@ -22,6 +22,9 @@ from ebbing.forecasting._network import (
     trained_parameters,
 )
 
+_CHUNK = 32
+"""Examples that are differentiated at once."""
+
 
 def tangent_kernel_reference(network: nn.Module, inputs: Any, *, per_output: bool = False) -> np.ndarray:
     """Compute the tangent kernel from the Jacobian of each example, which `torch.func` gives.
@@ -78,14 +81,13 @@ def explicit_kernel(
     return kernel
 
 
-def jacobians(network: nn.Module, inputs: Inputs, parameters: Mapping[str, nn.Parameter], chunk: int = 32) -> Tensor:
+def jacobians(network: nn.Module, inputs: Inputs, parameters: Mapping[str, nn.Parameter]) -> Tensor:
     """Compute the Jacobian of each example's outputs with respect to some parameters.
 
     Args:
         network: The network, in evaluation mode.
         inputs: Inputs of N examples.
         parameters: The parameters, by name.
-        chunk: Examples that are differentiated at once.
 
     Returns:
         The Jacobians (N, C, P), parameters flattened and joined in their order.
@@ -97,7 +99,7 @@ def jacobians(network: nn.Module, inputs: Inputs, parameters: Mapping[str, nn.Pa
         return call(lambda *args, **named: functional_call(network, values, args, named), one)[0]
 
     parts = []
-    for rows in batches(num_rows(inputs), chunk):
+    for rows in batches(num_rows(inputs), _CHUNK):
         try:
             with sdpa_kernel(SDPBackend.MATH):  # the form of attention that can be vectorized
                 found = vmap(jacrev(outputs_of_one), in_dims=(None, 0))(values, take(inputs, rows))

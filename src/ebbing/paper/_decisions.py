@@ -87,8 +87,8 @@ def decide(claims: Sequence[PairedDifferences]) -> list[Decision]:
     return [Decision(claim, float(p), len(claims)) for claim, p in zip(claims, corrected, strict=True)]
 
 
-def detectable_effect(deviation: float, seeds: int, *, comparisons: int = 1, power: float = POWER) -> float:
-    """Return the smallest mean difference that a number of seeds detects with a given probability.
+def detectable_effect(deviation: float, seeds: int, *, comparisons: int = 1) -> float:
+    """Return the smallest mean difference that a number of seeds detects with the probability `POWER`.
 
     The test is the two-sided t-test of `PairedDifferences` at the 5% level divided by the number of comparisons, the
     strictest level of Holm's method. Under a true mean d, t^2 has the noncentral F distribution with 1 and seeds - 1
@@ -98,7 +98,6 @@ def detectable_effect(deviation: float, seeds: int, *, comparisons: int = 1, pow
         deviation: The standard deviation of the differences between seeds.
         seeds: The number of seeds, at least 2.
         comparisons: The number of tests that are corrected together.
-        power: The probability of detection.
 
     Returns:
         The difference, in the unit of `deviation`.
@@ -113,7 +112,7 @@ def detectable_effect(deviation: float, seeds: int, *, comparisons: int = 1, pow
     critical = stdtrit(seeds - 1, SIGNIFICANCE_LEVEL / comparisons / 2) ** 2
 
     def missing(effect: float) -> float:
-        return power - 1 + float(ncfdtr(1, seeds - 1, seeds * effect**2, critical))
+        return POWER - 1 + float(ncfdtr(1, seeds - 1, seeds * effect**2, critical))
 
     high = seeds**-0.5
     while missing(high) > 0:

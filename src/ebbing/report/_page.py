@@ -60,21 +60,18 @@ def report_page(folder: Path, *, recorded: Path | None = None, failures: Mapping
     )
 
 
-def write_report(
-    folder: Path, *, recorded: Path | None = None, failures: Mapping[str, str] | None = None, name: str = "report.html"
-) -> Path:
-    """Write the report of a reproduction into its folder, and the same claims as REPRODUCTION.md.
+def write_report(folder: Path, *, recorded: Path | None = None, failures: Mapping[str, str] | None = None) -> Path:
+    """Write the report of a reproduction into its folder: report.html, and the same claims as REPRODUCTION.md.
 
     Args:
         folder: The folder of the reproduction.
         recorded: The folder of the recorded results at paper scale.
         failures: Why targets of this run failed, by name.
-        name: The name of the file.
 
     Returns:
         The page, which any browser opens from disk.
     """
-    path = folder / name
+    path = folder / "report.html"
     write_atomic(path, report_page(folder, recorded=recorded, failures=failures))
     write_atomic(folder / "REPRODUCTION.md", reproduction_markdown(all_claims(folder, recorded), dict(failures or {})))
     return path

@@ -32,12 +32,11 @@ class SimulatedDeviations:
     generalization: float
 
 
-def simulate_deviations(e: Expectation, seed: int = 0, progress: Progress | None = None) -> SimulatedDeviations | None:
+def simulate_deviations(e: Expectation, progress: Progress | None = None) -> SimulatedDeviations | None:
     """Estimate the standard deviations that an expectation does not know.
 
     Args:
         e: The expectation.
-        seed: Seed of the random numbers.
         progress: Called with the finished fraction, 0 to 1.
 
     Returns:
@@ -48,7 +47,7 @@ def simulate_deviations(e: Expectation, seed: int = 0, progress: Progress | None
     runs = int(min(_MOST_RUNS, _WORK / _work_of_a_run(Schedule.of(e.problem, e.curriculum, e.learner))))
     if runs < _FEWEST_RUNS:
         return None
-    sample = simulate_metrics(e.problem, runs, seed, curriculum=e.curriculum, learner=e.learner, progress=progress)
+    sample = simulate_metrics(e.problem, runs, curriculum=e.curriculum, learner=e.learner, progress=progress)
     forgets = can_forget(e.problem, e.curriculum)
     F = float(sample.forgetting.std(ddof=1)) if forgets else None
     return SimulatedDeviations(runs, F, float(sample.generalization.std(ddof=1)))

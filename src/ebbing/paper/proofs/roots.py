@@ -15,6 +15,9 @@ from ebbing.paper.proofs.polynomials import (
     squarefree,
 )
 
+_WIDTH = Fraction(1, 2**20)
+"""The largest width of the interval around an irrational root."""
+
 
 @lru_cache(maxsize=4096)
 def sturm_sequence(p: Poly) -> tuple[Poly, ...]:
@@ -121,12 +124,11 @@ class Root:
         return str(self.lo) if self.lo == self.hi else f"{float(self):.6f}"
 
 
-def isolate_roots(p: Poly, width: Fraction = Fraction(1, 2**20)) -> tuple[Root, ...]:
+def isolate_roots(p: Poly) -> tuple[Root, ...]:
     """Find the distinct roots of p in (0, 1).
 
     Args:
         p: A polynomial other than zero.
-        width: The largest width of the interval around an irrational root.
 
     Returns:
         The roots, increasing, in disjoint intervals; rational roots are found exactly.
@@ -150,7 +152,7 @@ def isolate_roots(p: Poly, width: Fraction = Fraction(1, 2**20)) -> tuple[Root, 
             s = divide(s, roots[-1].polynomial)[0]
             intervals.append((lo, hi))
         elif count == 1:
-            roots.append(_recognize_rational(Root(s, lo, hi).refined(min(width, Fraction(1, 2 * s[-1] ** 2)))))
+            roots.append(_recognize_rational(Root(s, lo, hi).refined(min(_WIDTH, Fraction(1, 2 * s[-1] ** 2)))))
         else:
             intervals += [(lo, middle), (middle, hi)]
     return tuple(sorted(roots, key=cmp_to_key(Root.compare)))
