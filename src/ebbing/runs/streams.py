@@ -128,7 +128,6 @@ def train_streams(
     *,
     resources: Resources = LOCAL,
     progress: StreamProgress | None = None,
-    stored_only: bool = False,
     return_learner: bool = False,
     store_learner: bool = False,
     finished: Callable[[StreamRun], None] | None = None,
@@ -142,7 +141,6 @@ def train_streams(
         store: Where results are found and stored.
         resources: Where to train.
         progress: A function that is called with the share that is done and a short message.
-        stored_only: Train nothing; return only what is stored.
         return_learner: Return the final learner as well; if it is not stored, the last task is trained again.
         store_learner: Store the final learner if the last task is trained in this call.
         finished: A function that is called with the result of a seed as soon as it is complete.
@@ -161,8 +159,7 @@ def train_streams(
     def collect(seed: int) -> StreamRun:
         learner = _plain_task_names(execution.weights[seed, occurrences(tasks)]) if return_learner else None
         accuracies, sizes = _accuracies(execution, seed, tasks), _state_sizes(execution, seed, tasks)
-        num_trained = 0 if stored_only else num_pending[seed]
-        return StreamRun(seed, tuple(tasks), accuracies, num_trained, sizes, learner, execution.seconds[seed])
+        return StreamRun(seed, tuple(tasks), accuracies, num_pending[seed], sizes, learner, execution.seconds[seed])
 
     execution = Execution(experiment, nodes, store, report, keep_weights=ends if return_learner else ())
     if finished is not None:
@@ -170,8 +167,7 @@ def train_streams(
     if store_learner:
         execution.keep_weights = ends
     num_pending = {seed: sum(1 for other, path in execution.pending if other == seed and path) for seed in seeds}
-    if not stored_only:
-        execution.run(resources)
+    execution.run(resources)
     return [collect(seed) for seed in seeds]
 
 

@@ -12,7 +12,6 @@ Covariances are propagated, not second moments: at p = 10^9 a variance is 10^-16
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -72,9 +71,7 @@ class Covariances:
         return added
 
 
-def standard_deviations(
-    start: Array, gaps: Array, rates: Rates, progress: Callable[[float], None] | None = None
-) -> tuple[Array, Array, Array]:
+def standard_deviations(start: Array, gaps: Array, rates: Rates) -> tuple[Array, Array, Array]:
     """Return the standard deviations of every L[t, i] (T+1, T, *grid), of F_T and of G_T (*grid); inf where infinite.
 
     F_T is a sum over tasks of the fresh randomness that each brings, weighted by the share that later tasks retain.
@@ -97,8 +94,6 @@ def standard_deviations(
         F += row.learn_next(weights[t])
         errors[t + 1] = np.where(row.infinite, np.inf, np.einsum("ii...->i...", row.total))
         ever_infinite |= row.infinite
-        if progress:
-            progress((t + 1) / T)
     G = np.where(row.infinite, np.inf, row.total.sum(axis=(0, 1)) / T**2)
     F = np.where(ever_infinite, np.inf, F)
     for variance in (errors, F, G):

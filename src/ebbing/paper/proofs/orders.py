@@ -30,33 +30,18 @@ def alternating_order(counts: Sequence[int]) -> str:
     return "".join(LETTERS[k] for lap in range(max(counts)) for k in turn if counts[k] > lap)
 
 
-def enumerate_orders(counts: Sequence[int], reversal: bool = False) -> Iterator[str]:
+def enumerate_orders(counts: Sequence[int]) -> Iterator[str]:
     """Enumerate the orders up to renaming categories of equal counts.
 
     Args:
         counts: The number of tasks of each category.
-        reversal: Whether to give one order of each mirror pair only; a symmetry of equal counts alone.
 
     Yields:
         The orders, sorted.
 
-    Raises:
-        ValueError: If `reversal` is asked for unequal counts.
-
     Example:
         >>> list(enumerate_orders((2, 2)))
         ['AABB', 'ABAB', 'ABBA']
-        >>> sum(1 for _ in enumerate_orders((3, 3), reversal=True))
-        7
     """
-    counts = check_counts(counts)
-    if reversal and len(set(counts)) > 1:
-        raise ValueError(f"counts={counts}: reversal is a symmetry only of equal counts; use reversal=False")
-    for block in order_blocks(counts):
-        for order in map(to_letters, block):
-            if not reversal or order <= _rename_by_occurrence(order[::-1]):
-                yield order
-
-
-def _rename_by_occurrence(order: str) -> str:
-    return order.translate({ord(k): LETTERS[i] for i, k in enumerate(dict.fromkeys(order))})
+    for block in order_blocks(check_counts(counts)):
+        yield from map(to_letters, block)

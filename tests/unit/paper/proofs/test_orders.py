@@ -23,6 +23,3 @@ def test_reversal_is_a_symmetry_of_equal_counts_only():
     for o in enumerate_orders((2, 2, 2)):
         assert forgetting_polynomial(o) == forgetting_polynomial(o[::-1])
     assert forgetting_polynomial("ABB") != forgetting_polynomial("BBA")
-    assert len(list(enumerate_orders((2, 2, 2), reversal=True))) == 11
-    with pytest.raises(ValueError, match="equal counts"):
-        list(enumerate_orders((1, 2), reversal=True))
