@@ -1,6 +1,6 @@
 """Every limit on what users give, in one place: sizes of numbers, problems and files, and the memory of the machine.
 
-Limits on files keep the memory for reading one, whatever it holds, below `MEMORY_FOR_A_FILE`.
+Limits on files keep the memory for reading one, whatever it holds, below 1 GB (`tests/helpers/fuzzing.py`).
 """
 
 from __future__ import annotations
@@ -51,9 +51,6 @@ MOST_NAME_BYTES = 10_000_000
 
 MOST_ARCHIVE_BYTES = 100_000
 """Bytes of the list of contents of an npz file: about a thousand arrays."""
-
-MEMORY_FOR_A_FILE = 1_000_000_000
-"""Bytes that reading a file takes at most, besides the program itself; the largest CSV file takes 570 MB."""
 
 
 def check_memory(what: str, size: float, way_out: str) -> None:

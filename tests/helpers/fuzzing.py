@@ -29,13 +29,15 @@ import typer
 
 import ebbing
 from ebbing import cli
-from ebbing._limits import MEMORY_FOR_A_FILE
 from ebbing.io import read_matrix, read_named_matrix, read_problem
 from ebbing.io.problems import read_matrix_problem
 from ebbing.io.task_files import read_task_files
 
 SECONDS = 10
 """No input takes longer."""
+
+MEMORY_FOR_A_FILE = 1_000_000_000
+"""Bytes that reading a file takes at most, besides the program itself; the largest CSV file takes 570 MB."""
 
 BATCH = 500
 """Inputs in one process, so that a crash or an endless loop loses no more."""

@@ -9,9 +9,6 @@ from ebbing.data._cache import DatasetFiles, load
 from ebbing.data._sources import Progress
 from ebbing.data.mnist import Mnist, idx_file, read_idx
 
-CLASSES = ("T-shirt", "trousers", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
-"""The names of the classes 0 to 9."""
-
 
 def fashion_mnist(progress: Progress | None = None) -> Mnist:
     """Return Fashion-MNIST from the cache; if it is not there, it is fetched (see `ebbing.data.cache_folder`).

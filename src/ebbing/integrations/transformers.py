@@ -78,7 +78,6 @@ class ForgettingCallback(TrainerCallback):
         self.eval_datasets, self.task_weights = dict(eval_datasets), task_weights
         self._recorder = MatrixRecorder(self.eval_datasets, metric, kind, file, resume=resume)
         self._trainer: Trainer | None = None
-        self._task: str | None = None
 
     @property
     def matrix(self) -> MeasuredMatrix:
@@ -101,7 +100,7 @@ class ForgettingCallback(TrainerCallback):
         Raises:
             ValueError: If all tasks are learned, another task is next, or the trainer cannot measure the metric.
         """
-        self._task = self._recorder.start_task(task or getattr(trainer, "task", None))
+        self._recorder.start_task(task or getattr(trainer, "task", None))
         if self._recorder.metric != "loss" and trainer.compute_metrics is None:
             raise ValueError(
                 f"metric={self._recorder.metric!r}, but the trainer has no compute_metrics: give it one that returns "

@@ -22,7 +22,7 @@ import math
 import os
 import reprlib
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -180,21 +180,18 @@ def read_named_matrix(
         ('cats, large', 'dogs')
     """
     file = Path(path)
-    readers: dict[str, Callable[..., NamedMatrix]] = dict(
-        zip(FORMATS, (_csv, _csv, _json, _numpy, _numpy), strict=True)
-    )
     if file.is_dir():
         raise ValueError(f"{file}: this is a directory; name a file in it")
     if not file.exists():
         raise FileNotFoundError(f"{file}: no such file")
-    if file.suffix.lower() not in readers:
-        raise ValueError(f"{file}: the name does not tell the format; it should end in {', '.join(readers)}")
+    if (suffix := file.suffix.lower()) not in FORMATS:
+        raise ValueError(f"{file}: the name does not tell the format; it should end in {', '.join(FORMATS)}")
     size = file.stat().st_size
     if not 0 < size <= MOST_MATRIX_BYTES:
         raise ValueError(f"{file}: {size:,} bytes; a matrix file has between 1 and {MOST_MATRIX_BYTES:,}")
-    if file.suffix.lower() in (".csv", ".tsv"):
+    if suffix in (".csv", ".tsv"):
         return _csv(file, square=square)
-    return readers[file.suffix.lower()](file, keys)
+    return _json(file, keys) if suffix == ".json" else _numpy(file, keys)
 
 
 # -------------------------------------------------------------------- NumPy
@@ -277,8 +274,7 @@ def _text(file: Path, separators: str) -> str:
 
 def _names(value: Any) -> tuple[str, ...]:
     """Names of columns, if the value is a list of strings."""
-    names = value.tolist() if isinstance(value, np.ndarray) else value
-    return tuple(names) if isinstance(names, list) and all(isinstance(name, str) for name in names) else ()
+    return tuple(value) if isinstance(value, list) and all(isinstance(name, str) for name in value) else ()
 
 
 def _choose_key(file: Path, found: Sequence[str], keys: Sequence[str]) -> str:

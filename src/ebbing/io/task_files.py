@@ -147,8 +147,6 @@ def _read_npz(file: Path, _: str) -> _Content:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile) or archive.zip is None:
                 raise ValueError("one array without a name")
-            if archive.zip is None:
-                raise ValueError("a closed archive")
             found = list(archive.files)
             unpacked = float(sum(member.file_size for member in archive.zip.infolist()))
             check_memory(f"the arrays of {file}", unpacked, _FEWER)

@@ -229,15 +229,12 @@ def run(config: Config = Config(), progress: Callable[[float], None] | None = No
     return Result(config, tuple(markers), tuple(curves), provenance(config, time.monotonic() - began))
 
 
-def save(result: Result, folder: Path) -> list[Path]:
+def save(result: Result, folder: Path) -> None:
     """Write fig1.png, fig1.svg, the markers as fig1.csv, and markers, curves and provenance as fig1.json.
 
     Args:
         result: What to write.
         folder: The folder of the files.
-
-    Returns:
-        The paths of the four files.
     """
     from ebbing.plot.fig1 import save_fig1
 
@@ -251,7 +248,6 @@ def save(result: Result, folder: Path) -> list[Path]:
         "curves": [vars(curve) for curve in result.curves],
     }
     write_json(folder / "fig1.json", content)
-    return [folder / f"fig1.{suffix}" for suffix in ("png", "svg", "csv", "json")]
 
 
 def _marker_seed(seed: int, marker: int) -> int:

@@ -11,7 +11,7 @@ from toy_mnist import ARRAYS, CONTENTS, FILES, collection, md5
 
 from ebbing import data
 from ebbing.data import DataError, _cache
-from ebbing.data.fashion_mnist import CLASSES, FASHION_MNIST
+from ebbing.data.fashion_mnist import FASHION_MNIST
 
 place = toy_mnist.place  # a fixture: the cache folder
 
@@ -52,4 +52,3 @@ def test_fashion_mnist_has_the_form_of_mnist(monkeypatch):
     assert np.array_equal(found.train_images, ARRAYS["train-images-idx3-ubyte"])
     assert np.array_equal(found.test_labels, ARRAYS["t10k-labels-idx1-ubyte"])
     assert found.fingerprint != data.DATASETS["mnist"].fingerprint
-    assert len(CLASSES) == 10

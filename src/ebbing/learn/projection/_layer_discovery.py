@@ -94,7 +94,6 @@ class _Discovery:
         self.selected, self.adapters = selected, adapters
         self.norms: list[str] = []
         self.biases: list[str] = []
-        self._problems: list[Problem] = []
         # By parameter: where it is used as the weight of a layer, as what, and where as something else.
         self._weights: dict[int, list[_WeightUse]] = {}
         self._others: dict[int, Problem] = {}
