@@ -37,9 +37,6 @@ _FILE_NAME = re.compile(r"[0-9a-f]{64}\.(json|safetensors|checkpoint)(\..+\.unfi
 _STALE_SECONDS = 24 * 3600
 """Age at which an unfinished file has no writer any more: writing takes a second, and clocks of machines differ."""
 
-_STORED_NAMES = {"training_error": "fit"}
-"""Names in JSON files of fields of `Entry` that have another name in Python."""
-
 
 class StoreError(OSError):
     """A store that cannot be written; the message says what to do."""
@@ -101,8 +98,6 @@ class Store:
             checksum = content.pop("checksum")
             if checksum != _digest(_canonical_json(content)) or content["key"] != key:
                 raise ValueError("checksum does not match")
-            for name, stored in _STORED_NAMES.items():
-                content[name] = content.pop(stored)
             return Entry(**content)
         except NotADirectoryError as error:  # a file in place of the folder
             raise self._unwritable(error) from error
@@ -171,8 +166,7 @@ class Store:
         """
         checksum = None if weights is None else _digest(weights)
         entry = Entry(key, dict(sorted(errors.items())), training_error, about, checksum)
-        content = {_STORED_NAMES.get(name, name): value for name, value in vars(entry).items()}
-        signed = content | {"checksum": _digest(_canonical_json(content))}
+        signed = vars(entry) | {"checksum": _digest(_canonical_json(vars(entry)))}
         try:
             if weights is not None:
                 write_file(self._path(key, "safetensors"), weights)

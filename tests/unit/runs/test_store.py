@@ -84,7 +84,7 @@ def test_entry_file_is_readable_json(store):
     assert content["about"] == ABOUT
     assert content["errors"] == ERRORS
     assert list(content["errors"]) == sorted(ERRORS)
-    assert set(content) == {"about", "checksum", "errors", "fit", "key", "weights_checksum"}  # no times, no machine
+    assert set(content) == {"about", "checksum", "errors", "key", "training_error", "weights_checksum"}  # no times
 
 
 def test_entries_are_ordered_by_key(store):

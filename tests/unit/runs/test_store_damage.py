@@ -41,7 +41,7 @@ DAMAGE = {
     "null": lambda path: path.write_text("null"),
     "no checksum": lambda path: path.write_text("{}"),
     "another error": lambda path: change(path, errors=ERRORS | {"a#0": 0.0}),
-    "another fit": lambda path: change(path, fit=0.0),
+    "another training error": lambda path: change(path, training_error=0.0),
     "another checksum": lambda path: change(path, checksum="0" * 64),
     "another checksum of weights": lambda path: change(path, weights_checksum="0" * 64),
     "something more": lambda path: change(path, more=1),
