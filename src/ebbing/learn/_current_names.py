@@ -8,7 +8,7 @@ from ebbing.learn._stored_names import STORED_NAMES
 
 _NAMES = {stored: name for name, stored in STORED_NAMES.items()}
 
-_KINDS = {"OwnTasks": "CustomTasks", "Perceptron": "MLP"}
+_KINDS = {"Perceptron": "MLP"}
 """Today's name of every class that is stored under another one."""
 
 
@@ -38,6 +38,4 @@ def _current(part: Any) -> Any:
         found["kind"] = _KINDS.get(found["kind"], found["kind"])
     if found.get("norms") == "own":
         found["norms"] = "per_task"
-    if found.get("kind") == "CustomTasks" and "train_images" in found:
-        found["train_size"] = found.pop("train_images")
     return found

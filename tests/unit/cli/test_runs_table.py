@@ -130,7 +130,7 @@ def test_megabytes_are_millions_of_bytes(store):
 def test_custom_data_shows_the_start_of_its_hash(tmp_path):
     store = Store(tmp_path)
     for key, identity in (("0" * 64, "abcdef0123456789"), ("1" * 64, "9876543210fedcba")):
-        tasks = {"kind": "OwnTasks", "train_images": None, "identity": identity}
+        tasks = {"kind": "CustomTasks", "train_size": None, "identity": identity}
         store.put(key, {}, None, about() | {"tasks": tasks}, None)
     text = printed(take_inventory(tmp_path))
     assert "CustomTasks data=abcdef01, " in text

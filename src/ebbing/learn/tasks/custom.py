@@ -60,7 +60,7 @@ class CustomTasks:
         '24b5a521'
     """
 
-    identifier: ClassVar[str] = "OwnTasks"
+    identifier: ClassVar[str] = "CustomTasks"
 
     train: InitVar[Mapping[str, Data]]
     test: InitVar[Mapping[str, Data]]
@@ -94,7 +94,7 @@ class CustomTasks:
         Returns:
             The settings by their stored names.
         """
-        return {"train_images": self.train_size}
+        return {"train_size": self.train_size}
 
     def check(self, task: str) -> None:
         """Check that there is data for a task.

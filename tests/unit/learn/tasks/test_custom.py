@@ -235,9 +235,9 @@ NODES = prefix_tree([("a", "b", "a"), ("b", "a")], seed=0)
 
 
 def test_settings_have_only_the_hash_of_the_data():
-    assert TRAINING.describe()["tasks"] == {"kind": "OwnTasks", "train_images": None, "identity": own().fingerprint}
+    assert TRAINING.describe()["tasks"] == {"kind": "CustomTasks", "train_size": None, "identity": own().fingerprint}
     few = replace(TRAINING, tasks=own(train_size=5)).describe()["tasks"]
-    assert few == {"kind": "OwnTasks", "train_images": 5, "identity": own().fingerprint}
+    assert few == {"kind": "CustomTasks", "train_size": 5, "identity": own().fingerprint}
     assert "tensor" not in repr(TRAINING)
 
 
@@ -268,7 +268,7 @@ def test_custom_tasks_can_be_pickled():
     arrived = pickle.loads(pickle.dumps(own(train_size=5)))
     here, there = (tasks.load(Occurrence("a", 1), 2) for tasks in (own(train_size=5), arrived))
     assert all(torch.equal(getattr(here, name), getattr(there, name)) for name in FIELDS)
-    assert (arrived.fingerprint, arrived.settings()) == (own().fingerprint, {"train_images": 5})
+    assert (arrived.fingerprint, arrived.settings()) == (own().fingerprint, {"train_size": 5})
 
 
 # Bad data
