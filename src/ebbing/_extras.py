@@ -25,7 +25,7 @@ def explain_missing(error: ModuleNotFoundError, user: str, extra: str | None = N
     Args:
         error: The error of the failed import.
         user: What needs the package: the subject of the sentence.
-        extra: The extra to name, if it is not the one of `EXTRAS`.
+        extra: The extra to name, if it is not the one of `EXTRAS`, or the module is not there.
 
     Returns:
         The new error; `error` itself if it already has a sentence of ebbing, or if no extra brings the module.
@@ -35,11 +35,11 @@ def explain_missing(error: ModuleNotFoundError, user: str, extra: str | None = N
         ebbing.learn needs PyTorch, which is missing: pip install 'ebbing[learn]'
     """
     module = (error.name or "").split(".")[0]
-    if module not in EXTRAS or "pip install" in str(error):
+    package, usual = EXTRAS.get(module, (module, None))
+    if not package or not (extra := extra or usual) or "pip install" in str(error):
         return error
-    package, usual = EXTRAS[module]
     return ModuleNotFoundError(
-        f"{user} needs {package}, which is missing: pip install 'ebbing[{extra or usual}]'", name=error.name
+        f"{user} needs {package}, which is missing: pip install 'ebbing[{extra}]'", name=error.name
     )
 
 

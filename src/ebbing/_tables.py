@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ebbing._extras import check_installed
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -217,12 +219,11 @@ def to_frame(columns: Mapping[str, Any]) -> pd.DataFrame:
         The frame, with a row for each value.
 
     Raises:
-        ImportError: If pandas is not installed.
+        ModuleNotFoundError: If pandas is not installed.
     """
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ImportError("to_frame() returns a pandas DataFrame, and pandas is missing: pip install pandas") from None
+    check_installed("pandas", "to_frame()")
+    import pandas as pd
+
     return pd.DataFrame(dict(columns))
 
 

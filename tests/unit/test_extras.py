@@ -18,6 +18,12 @@ def command(*arguments: str) -> str:
     return f"sys.argv = {['ebbing', *arguments]!r}; from ebbing.cli import main; main()"
 
 
+FORECAST = "import ebbing; data = [[0.0], [1.0]], [0, 1]; ebbing.forecast([], {'a': data, 'b': data})"
+MODEL = "from ebbing.io.entry_points import network_by_name; network_by_name('a:b')"
+PARQUET = "from pathlib import Path; from ebbing.io import task_files; task_files._read_parquet(Path('a.parquet'), '')"
+PROBLEM = ["--tasks", "orthogonal:2", "-n", "5", "-p", "20"]
+
+
 @pytest.mark.parametrize(
     ("module", "code", "message"),
     [
@@ -26,7 +32,16 @@ def command(*arguments: str) -> str:
         ("torch", "import ebbing; ebbing.forecasting.kernel_cost", "ebbing.forecasting.kernel_cost needs PyTorch"),
         ("jinja2", "import ebbing; ebbing.metrics.summary([[1.0]], kind='error').to_html()", "a page needs jinja2"),
         ("jinja2", "from ebbing.explorer import explorer_page; explorer_page()", "the explorer needs jinja2"),
+        ("plotly", "from ebbing.report._page import _plotly; _plotly()", "the report needs plotly"),
+        ("matplotlib", "from ebbing.plot._axes import use_axes; use_axes(None)", "plot() needs matplotlib"),
+        ("pandas", "from ebbing._tables import to_frame; to_frame({})", "to_frame() needs pandas"),
+        ("torch", FORECAST, "a forecast of a network needs PyTorch"),
+        ("torch", MODEL, "--model needs PyTorch"),
+        ("pyarrow", PARQUET, "the file a.parquet needs pyarrow"),
+        ("transformers", "import ebbing.integrations.transformers", "pip install 'ebbing[transformers]'"),
         ("lightning", "import ebbing.integrations.lightning", "pip install 'ebbing[lightning]'"),
+        ("torch", "import ebbing.integrations.lightning", "pip install 'ebbing[lightning]'"),
+        ("avalanche", "import ebbing.integrations.avalanche", "pip install 'ebbing[avalanche]'"),
     ],
 )
 def test_python_error_names_the_extra(module, code, message):
@@ -41,6 +56,8 @@ def test_python_error_names_the_extra(module, code, message):
     [
         ("torch", ["train"], "learn"),
         ("jinja2", ["explore", "--out", "page.html"], "explorer"),
+        ("jinja2", ["expect", *PROBLEM, "--html", "page.html"], "report"),
+        ("matplotlib", ["order", *PROBLEM, "--plot", "order.png"], "figures"),
         ("matplotlib", ["reproduce", "--out", "results"], "figures"),
         ("numba", ["order", "--tasks", "orthogonal:101", "-n", "5,6" + ",5" * 99, "-p", "200"], "fast"),
     ],

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 
+from ebbing._extras import check_installed
 from ebbing._tables import Tabular
 from ebbing.cli.parsing import check_output_file
 
@@ -17,8 +17,7 @@ def check_html(path: Path | None) -> None:
     if path is None:
         return
     check_output_file("--html", path)
-    if find_spec("jinja2") is None:
-        raise ValueError("--html: pages are made with jinja2, which is missing: pip install 'ebbing[report]'")
+    check_installed("jinja2", "--html")
 
 
 def write_html(path: Path | None, *results: Tabular, wording: Callable[[str], str] | None = None) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ebbing._extras import check_installed
 from ebbing._progress import Progress, reporting
 from ebbing._validate import Array
 from ebbing.forecasting._forecast import Forecast
@@ -206,22 +207,18 @@ def _without_network(name: str, examples: Examples) -> tuple[Array, Targets, lis
 def _of_networks(
     network: Any, examples: Examples, memory: float, progress: Progress
 ) -> tuple[Array, Targets, list[Array], str, float, float]:
-    try:
-        from torch import nn
+    check_installed("torch", "a forecast of a network")
+    from torch import nn
 
-        from ebbing.forecasting._network import (
-            OutputDifference,
-            check_logits,
-            check_network,
-            in_single_precision,
-            network_outputs,
-            rounding_error,
-        )
-        from ebbing.forecasting._tangent_kernel import tangent_kernel
-    except ImportError:
-        raise ImportError(
-            "a forecast of a network needs PyTorch, which is missing: pip install 'ebbing[learn]'"
-        ) from None
+    from ebbing.forecasting._network import (
+        OutputDifference,
+        check_logits,
+        check_network,
+        in_single_precision,
+        network_outputs,
+        rounding_error,
+    )
+    from ebbing.forecasting._tangent_kernel import tangent_kernel
 
     networks = list(network) if isinstance(network, Sequence) and not isinstance(network, nn.Module) else [network]
     for one in networks:

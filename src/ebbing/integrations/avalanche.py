@@ -18,13 +18,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from ebbing._extras import explain_missing
+
 try:
     from avalanche.models import MultiTaskModule
     from avalanche.training.plugins import SupervisedPlugin
-except ImportError as error:
-    raise ImportError(
-        f"ebbing.integrations.avalanche needs avalanche-lib and torchvision: pip install 'ebbing[avalanche]' ({error})"
-    ) from error
+except ModuleNotFoundError as error:
+    raise explain_missing(error, __name__, "avalanche") from None
 
 import numpy as np
 import torch

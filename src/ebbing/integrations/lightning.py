@@ -15,12 +15,12 @@ from collections.abc import Iterable, Mapping
 from contextlib import ExitStack, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from ebbing._extras import explain_missing
+
 try:
     from lightning.pytorch import Callback, LightningModule, Trainer
-except ImportError as error:
-    raise ImportError(
-        f"ebbing.integrations.lightning needs lightning: pip install 'ebbing[lightning]' ({error})"
-    ) from error
+except ModuleNotFoundError as error:
+    raise explain_missing(error, __name__, "lightning") from None
 
 from ebbing._tables import with_article
 from ebbing.integrations._lightning_validation import measure

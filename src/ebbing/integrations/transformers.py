@@ -17,13 +17,12 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from ebbing._extras import explain_missing
+
 try:
     from transformers import Trainer, TrainerCallback
-except ImportError as error:
-    raise ImportError(
-        "ebbing.integrations.transformers needs transformers and accelerate: pip install 'ebbing[transformers]' "
-        f"({error})"
-    ) from error
+except ModuleNotFoundError as error:
+    raise explain_missing(error, __name__, "transformers") from None
 
 from ebbing._tables import with_article
 from ebbing.integrations._recorder import MatrixRecorder

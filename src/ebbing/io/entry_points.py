@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ebbing._extras import check_installed
 from ebbing._tables import count_of, with_article
 
 if TYPE_CHECKING:
@@ -112,10 +113,9 @@ def network_by_name(name: str, weights: Path | None = None, *, seed: int = 0) ->
     Raises:
         ValueError: If the function returns something else, or the weights are not those of the network.
     """
-    try:
-        from torch import manual_seed, nn, random
-    except ImportError:
-        raise ValueError("--model needs PyTorch, which is missing: pip install 'ebbing[learn]'") from None
+    check_installed("torch", "--model")
+    from torch import manual_seed, nn, random
+
     with random.fork_rng(devices=[]):
         manual_seed(seed)
         network = call_by_name(name)

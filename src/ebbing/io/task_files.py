@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ebbing._extras import check_installed
 from ebbing._limits import check_memory
 from ebbing._warnings import warn
 from ebbing.forecasting._reading import check_no_text
@@ -191,11 +192,10 @@ def _read_csv(file: Path, label: str) -> _Content:
 
 
 def _read_parquet(file: Path, label: str) -> _Content:
-    try:
-        import pyarrow
-        from pyarrow import parquet
-    except ImportError:
-        raise ValueError(f"{file}: Parquet files need pyarrow, which is missing: pip install pyarrow") from None
+    check_installed("pyarrow", f"the file {file}")
+    import pyarrow
+    from pyarrow import parquet
+
     try:
         table = parquet.read_table(file)
     except (pyarrow.ArrowException, OSError) as error:

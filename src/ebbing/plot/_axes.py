@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ebbing._extras import check_installed
 from ebbing._tables import escape_control, format_number
 from ebbing._warnings import warn
 from ebbing.plot._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY_BLUE, STYLE, VERMILION
@@ -34,15 +35,14 @@ def use_axes(ax: Axes | None, size: tuple[float, float] = (5.4, 3.4)) -> Axes:
         The axes to draw on.
 
     Raises:
-        ImportError: If matplotlib is not installed.
+        ModuleNotFoundError: If matplotlib is not installed.
     """
     if ax is not None:
         return ax
-    try:
-        import matplotlib as mpl
-        import matplotlib.pyplot as plt
-    except ImportError:
-        raise ImportError("plot() draws with matplotlib, which is missing: pip install 'ebbing[figures]'") from None
+    check_installed("matplotlib", "plot()")
+    import matplotlib as mpl
+    import matplotlib.pyplot as plt
+
     with mpl.rc_context(STYLE):
         return plt.subplots(figsize=size, layout="constrained")[1]
 

@@ -6,12 +6,12 @@ import io
 import re
 import warnings
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ebbing._extras import check_installed
 from ebbing._files import write_atomic
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def picture_format(path: Path) -> str:
         "png", "svg" or "pdf".
 
     Raises:
-        ValueError: If the name has another ending, or matplotlib is missing.
+        ValueError: If the name has another ending.
 
     Example:
         >>> picture_format(Path("order.png"))
@@ -164,8 +164,7 @@ def picture_format(path: Path) -> str:
     suffix = path.suffix.lower().removeprefix(".")
     if suffix not in ("png", "svg", "pdf"):
         raise ValueError(f"{path}: a picture's name ends in .png, .svg or .pdf")
-    if find_spec("matplotlib") is None:
-        raise ValueError(f"{path}: pictures are drawn with matplotlib, which is missing: pip install 'ebbing[figures]'")
+    check_installed("matplotlib", f"the picture {path}")
     return suffix
 
 

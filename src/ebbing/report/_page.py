@@ -113,8 +113,6 @@ def _sections(folder: Path, recorded: Path | None, rows: list[Row], failures: Ma
 
 def _plotly() -> str:
     """Return plotly's script from its Python package, as it is installed."""
-    try:
-        script = (files("plotly") / "package_data" / "plotly.min.js").read_text("utf-8")
-    except ModuleNotFoundError:
-        raise ModuleNotFoundError("the report needs plotly: pip install 'ebbing[report]'") from None
+    check_installed("plotly", "the report")
+    script = (files("plotly") / "package_data" / "plotly.min.js").read_text("utf-8")
     return re.sub(r"</(script)", r"<\\/\1", script, flags=re.IGNORECASE)

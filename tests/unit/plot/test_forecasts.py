@@ -95,7 +95,7 @@ def test_more_than_eight_tasks_are_drawn(tmp_path):
 def test_a_picture_without_matplotlib_is_refused_before_work(monkeypatch):
     assert picture_format(Path("a.png")) == "png"
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ValueError, match=r"a\.png: pictures are drawn with matplotlib, which is missing: pip install"):
+    with pytest.raises(ModuleNotFoundError, match=r"the picture a\.png needs matplotlib, which is missing: pip"):
         picture_format(Path("a.png"))
 
 
