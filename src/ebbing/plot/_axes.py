@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 LINE_COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY_BLUE, BLACK, "#888888")
 """Colors of up to eight lines, after Okabe and Ito; more lines are colored by their number."""
 
+NAMES_UP_TO = 40
+"""The most tasks whose names are shown."""
+
 _LONGEST_LABEL = 24
 _SQUARE = "\N{WHITE SQUARE}"
 

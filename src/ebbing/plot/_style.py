@@ -168,6 +168,22 @@ def picture_format(path: Path) -> str:
     return suffix
 
 
+def save_picture(draw: Callable[[Axes], object], path: Path, size: tuple[float, float] = (5.4, 3.4)) -> None:
+    """Draw a picture on axes of its own and write it to a file.
+
+    Args:
+        draw: Draws on the axes that it is given.
+        path: The file; the ending of its name gives the format.
+        size: Width and height in inches.
+    """
+    import matplotlib as mpl
+
+    with mpl.rc_context(STYLE):
+        axes = new_axes(1, 1, size)[0, 0]
+        draw(axes)
+        write_figure(axes.figure, path, picture_format(path))
+
+
 def write_figure(figure: Figure, path: Path, kind: str) -> None:
     """Write a figure to a file; the same figure always gives the same bytes.
 

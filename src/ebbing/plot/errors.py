@@ -10,14 +10,13 @@ import numpy.typing as npt
 
 from ebbing._tables import format_number
 from ebbing._validate import Array
-from ebbing.plot._axes import LINE_COLORS, add_color_bar, add_legend, format_alike, plain_labels, use_axes
+from ebbing.plot._axes import LINE_COLORS, NAMES_UP_TO, add_color_bar, add_legend, format_alike, plain_labels, use_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LABELS = {"forgetting": "expected forgetting $F_T$", "generalization": "expected generalization error $G_T$"}
 _BESIDE_UP_TO = 14
-_NAMES_UP_TO = 40
 _NUMBERS_UP_TO = 8
 _TASKS = "tasks learned"
 _LINE = "below the white line: learned"
@@ -88,7 +87,7 @@ def plot_error_curves(
     ax.set(xlabel=f"{unit} (0: the initial model)", ylabel=label, xlim=(-0.15, S + 0.15))
     ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
     ax.xaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
-    if S <= _NAMES_UP_TO:
+    if S <= NAMES_UP_TO:
         ax.set_xticks(range(S + 1))
     labels = plain_labels(names)
     if max(map(len, labels)) > _BESIDE_UP_TO:  # beside the curves, long names would leave them no room
@@ -134,7 +133,7 @@ def plot_error_heat_map(
     ax.set(xlim=(-0.5, T - 0.5), ylim=(S + 0.5, -0.5), ylabel=f"{unit} (0: the initial model)")
     ax.set_xlabel(("task, in the order of learning" if unit == _TASKS else "task") + f"\n({_LINE})")
     ax.yaxis.get_major_locator().set_params(integer=True)  # type: ignore[call-arg]
-    if T <= _NAMES_UP_TO:
+    if T <= NAMES_UP_TO:
         ax.set_xticks(range(T), labels, rotation=90, fontsize="small")
     add_color_bar(ax, image, label)
     return ax

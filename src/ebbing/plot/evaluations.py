@@ -9,8 +9,7 @@ import numpy as np
 
 from ebbing._tables import format_number
 from ebbing.plot._axes import plain_labels, use_axes
-from ebbing.plot._style import BLUE, GRAY, STYLE, VERMILION, write_figure
-from ebbing.plot.order import picture_format
+from ebbing.plot._style import BLUE, GRAY, VERMILION, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -73,13 +72,7 @@ def save(comparison: EvaluationComparison, path: Path) -> None:
         comparison: What changed.
         path: The file; the ending of its name gives the format.
     """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=_size(len(comparison.benchmarks)), layout="constrained")
-        comparison.plot(ax=figure.subplots())
-        write_figure(figure, path, picture_format(path))
+    save_picture(comparison.plot, path, _size(len(comparison.benchmarks)))
 
 
 def _size(benchmarks: int) -> tuple[float, float]:

@@ -12,7 +12,7 @@ import numpy as np
 from ebbing._tables import format_number
 from ebbing._validate import Array
 from ebbing.order._tables import describe_objective
-from ebbing.plot._axes import add_color_bar, add_legend, format_alike, plain_labels, use_axes
+from ebbing.plot._axes import NAMES_UP_TO, add_color_bar, add_legend, format_alike, plain_labels, use_axes
 from ebbing.plot._style import BLUE, GRAY, GREEN, STYLE, VERMILION, picture_format, write_figure
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ _DOTS_UP_TO = 120
 """Orders up to which each has a dot that can be told from its neighbors."""
 
 _NUMBERS_UP_TO = 8
-_NAMES_UP_TO = 40
 _SHORT = 8
 _POINTS = 8.75
 
@@ -45,7 +44,7 @@ def plot_task_similarity(similarity: Array, names: Sequence[str], *, ax: Axes | 
     T = len(names)
     ax = use_axes(ax, size=similarity_size(names))
     image = ax.imshow(similarity, cmap="RdBu", vmin=-1, vmax=1, interpolation="nearest")
-    if T <= _NAMES_UP_TO:
+    if T <= NAMES_UP_TO:
         beside, below = _beside_and_below(names)
         ax.set_xticks(range(T), below, rotation=90 if below == beside else 0, fontsize="small")
         ax.set_yticks(range(T), beside, fontsize="small")
@@ -71,7 +70,7 @@ def similarity_size(names: Sequence[str]) -> tuple[float, float]:
     """
     T = len(names)
     side = min(max(2.4, (0.42 if T <= _NUMBERS_UP_TO else 0.24) * T), 6.5)
-    beside, below = _beside_and_below(names) if T <= _NAMES_UP_TO else ([], [])
+    beside, below = _beside_and_below(names) if T <= NAMES_UP_TO else ([], [])
     return side + _width(beside) + 1.3, side + (_width(below) if below == beside else 0.15) + 0.4
 
 
@@ -173,7 +172,7 @@ def plot_forecast(forecast: Forecast, plan: ForecastPlan) -> Figure:
 
     from ebbing.plot.errors import plot_error_heat_map
 
-    names = plain_labels(forecast.names) if forecast.T <= _NAMES_UP_TO else [""]
+    names = plain_labels(forecast.names) if forecast.T <= NAMES_UP_TO else [""]
     side = min(max(3.2, 0.26 * forecast.T), 8.0) + 0.07 * max(map(len, names))
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(3 * side + 3.6, side + 0.9), layout="constrained")

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ebbing.plot._axes import format_alike, plain_labels, use_axes
-from ebbing.plot._style import BLACK, BLUE, STYLE, VERMILION, picture_format, write_figure
+from ebbing.plot._axes import NAMES_UP_TO, format_alike, plain_labels, use_axes
+from ebbing.plot._style import BLACK, BLUE, VERMILION, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from ebbing.metrics import MetricSummary
-
-_NAMES_UP_TO = 40
 
 
 def plot_forgotten(
@@ -54,7 +52,7 @@ def plot_forgotten(
     if len(first) > 1:
         for values, shift in ((first, -0.22), (last, 0.22)):
             ax.plot(values.T, np.repeat(rows[:, None] + shift, len(first), axis=1), "o", color=BLACK, ms=2, alpha=0.5)
-    if T <= _NAMES_UP_TO:
+    if T <= NAMES_UP_TO:
         ax.set_yticks(rows, plain_labels(names))
         texts = format_alike(means[1] - means[0], sign=True)
         for y, start, end, text in zip(rows, *means, texts, strict=True):
@@ -78,13 +76,7 @@ def save(summary: MetricSummary, path: Path) -> None:
         summary: The metrics of the matrix.
         path: The file; the ending of its name gives the format.
     """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=_size(summary.tasks), layout="constrained")
-        summary.plot(ax=figure.subplots())
-        write_figure(figure, path, picture_format(path))
+    save_picture(summary.plot, path, _size(summary.tasks))
 
 
 def _size(T: int) -> tuple[float, float]:

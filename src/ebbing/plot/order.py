@@ -9,7 +9,7 @@ import numpy as np
 
 from ebbing._tables import format_number
 from ebbing.order._tables import describe_objective
-from ebbing.plot._axes import plain_labels, use_axes
+from ebbing.plot._axes import NAMES_UP_TO, plain_labels, use_axes
 from ebbing.plot._style import BLUE, GRAY, GREEN, ORANGE, VERMILION, picture_format, write_figure
 from ebbing.plot.samples import draw_histogram
 from ebbing.problem import Problem
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ebbing.order import Front, Plan, Stakes
-
-_NAMES_UP_TO = 40
 
 
 def plot_task_distances(problem: Problem, *, ax: Axes | None = None) -> Axes:
@@ -140,7 +138,7 @@ def _heat_map(ax: Axes, problem: Problem, highest: float) -> Any:
     ax.set_xlabel("task, in the order of learning")
     for side in ("top", "right"):
         ax.spines[side].set_visible(True)
-    if problem.T <= _NAMES_UP_TO:
+    if problem.T <= NAMES_UP_TO:
         names = plain_labels(problem.names)
         ax.set_xticks(range(problem.T), names, rotation=90)
         ax.set_yticks(range(problem.T), names)
@@ -153,7 +151,7 @@ def _side(T: int) -> float:
 
 def _room_for_names(problem: Problem) -> float:
     """Return the inches that the longest name takes."""
-    return 0.075 * max(map(len, plain_labels(problem.names))) if problem.T <= _NAMES_UP_TO else 0.3
+    return 0.075 * max(map(len, plain_labels(problem.names))) if problem.T <= NAMES_UP_TO else 0.3
 
 
 def _largest_distance(problem: Problem) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ebbing._tables import format_number
 from ebbing.plot._axes import LINE_COLORS, add_legend, plain_labels, use_axes
-from ebbing.plot._style import BLACK, BLUE, STYLE, VERMILION, picture_format, write_figure
+from ebbing.plot._style import BLACK, BLUE, VERMILION, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,13 +52,7 @@ def save(curve: ReplayCurve, path: Path) -> None:
         curve: What to draw.
         path: The file; the ending of its name gives the format.
     """
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(5.4, 3.4), layout="constrained")
-        plot_replay_curve(curve, ax=figure.subplots())
-        write_figure(figure, path, picture_format(path))
+    save_picture(curve.plot, path)
 
 
 def plot_replay_plan(plan: ReplayPlan, *, ax: Axes | None = None) -> Axes:
