@@ -12,13 +12,10 @@ import numpy.typing as npt
 from ebbing._extras import check_installed
 from ebbing._tables import escape_control, format_number
 from ebbing._warnings import warn
-from ebbing.plot._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY_BLUE, STYLE, VERMILION
+from ebbing.plot._style import STYLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-LINE_COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY_BLUE, BLACK, "#888888")
-"""Colors of up to eight lines, after Okabe and Ito; more lines are colored by their number."""
 
 NAMES_UP_TO = 40
 """The most tasks whose names are shown."""

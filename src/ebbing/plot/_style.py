@@ -32,7 +32,10 @@ PURPLE = "#CC79A7"
 GRAY = "#888888"
 
 COLORS = (BLUE, VERMILION, GREEN, PURPLE, SKY_BLUE)
-"""The colors of a figure's curves, in the order of use."""
+"""The colors of curves in figures of the paper, in the order of use."""
+
+LINE_COLORS = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY_BLUE, BLACK, GRAY)
+"""The colors of up to eight lines in figures of results and in pages; more lines are colored by their number."""
 
 MARKERS = ("o", "s", "^", "D", "v")
 """The markers of a figure's curves, in the order of use."""

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from ebbing._tables import format_number
 from ebbing._validate import Array
-from ebbing.plot._axes import LINE_COLORS, NAMES_UP_TO, add_color_bar, add_legend, format_alike, plain_labels, use_axes
+from ebbing.plot._axes import NAMES_UP_TO, add_color_bar, add_legend, format_alike, plain_labels, use_axes
+from ebbing.plot._style import LINE_COLORS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

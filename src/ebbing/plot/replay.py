@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ebbing._tables import format_number
-from ebbing.plot._axes import LINE_COLORS, add_legend, plain_labels, use_axes
-from ebbing.plot._style import BLACK, BLUE, VERMILION, save_picture
+from ebbing.plot._axes import add_legend, plain_labels, use_axes
+from ebbing.plot._style import BLACK, BLUE, LINE_COLORS, VERMILION, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ebbing.report._panels import COLORS, SYMBOLS, Figure, Panels, read_json, read_rows
+from ebbing.plot._style import GRAY, LINE_COLORS
+from ebbing.report._panels import SYMBOLS, Figure, Panels, read_json, read_rows
 
 _SHOWN = 0.5  # the r = 1 - n/p that is shown at first; the others are a click on the legend away
 _TITLES = {"a": "two tasks", "b": "four tasks", "c": "one special task", "d": "two categories"}
@@ -36,7 +37,7 @@ def fig2_theory_figure(file: Path) -> Figure | None:
                 [float(row["predicted"]) for row in mine],
                 [float(row["measured"]) for row in mine],
                 [float(row["standard_error"]) if row["standard_error"] else None for row in mine],
-                COLORS[index],
+                LINE_COLORS[index],
                 name=f"r = {r:g}",
                 symbol=SYMBOLS[index],
                 texts=[f"{row['setup']}: {row['sequence']}, {row['seeds']} seeds" for row in mine],
@@ -57,7 +58,7 @@ def forecast_figure(file: Path) -> Figure:
         means = [sum(values) / len(values) for values in measured]
         advised = min(range(len(predicted)), key=predicted.__getitem__)
         low, high = min(*predicted, *means), max(*predicted, *means)
-        grid.line(panel, [low, high], [low, high], "#8c8c8c", name="as predicted")
+        grid.line(panel, [low, high], [low, high], GRAY, name="as predicted")
         for name, members in (
             ("an order", [k for k in range(len(predicted)) if k != advised]),
             ("the order that the forecast advises", [advised]),
@@ -67,7 +68,7 @@ def forecast_figure(file: Path) -> Figure:
                 [predicted[k] for k in members],
                 [means[k] for k in members],
                 [max(measured[k]) - means[k] if len(measured[k]) > 1 else None for k in members],
-                COLORS[members == [advised]],
+                LINE_COLORS[members == [advised]],
                 name=name,
                 symbol=SYMBOLS[2 * (members == [advised])],
                 texts=[f"{one['orders'][k]}<br>seeds: {_listed(measured[k])}" for k in members],

@@ -6,7 +6,8 @@ import math
 from collections import defaultdict
 from pathlib import Path
 
-from ebbing.report._panels import COLORS, SYMBOLS, Figure, Panels, read_json, read_rows, spell_out, standard_error
+from ebbing.plot._style import LINE_COLORS
+from ebbing.report._panels import SYMBOLS, Figure, Panels, read_json, read_rows, spell_out, standard_error
 
 
 def fig1_figure(file: Path) -> Figure:
@@ -21,7 +22,7 @@ def fig1_figure(file: Path) -> Figure:
     grid = Panels(list(titles.values()), columns=2, xlabel="number of parameters p", xtype="log")
     sigmas = sorted({curve["sigma"] for curve in content["curves"]}, reverse=True)
     for curve in content["curves"]:
-        panel, color = [*titles].index(curve["panel"]), COLORS[sigmas.index(curve["sigma"])]
+        panel, color = [*titles].index(curve["panel"]), LINE_COLORS[sigmas.index(curve["sigma"])]
         name = f"σ = {curve['sigma']:g}"
         grid.line(panel, curve["p"], curve["mean"], color, name=name)
     for sigma in sigmas:
@@ -32,7 +33,7 @@ def fig1_figure(file: Path) -> Figure:
                 [m["p"] for m in marks],
                 [m["mean"] for m in marks],
                 [m["standard_error"] for m in marks],
-                COLORS[sigmas.index(sigma)],
+                LINE_COLORS[sigmas.index(sigma)],
                 name=f"σ = {sigma:g}",
                 symbol=SYMBOLS[sigmas.index(sigma)],
                 texts=[f"theory {m['theory']:.4g}, z = {m['z']:+.2f}" if m["z"] is not None else "" for m in marks],
@@ -65,7 +66,7 @@ def rules_figure(file: Path) -> Figure:
                     [c["r"] for c in mine],
                     [c["mean"] for c in mine],
                     [c["standard_error"] for c in mine],
-                    COLORS[index % len(COLORS)],
+                    LINE_COLORS[index % len(LINE_COLORS)],
                     name=rule.replace("_", " "),
                     symbol=SYMBOLS[index % len(SYMBOLS)],
                     mode="lines+markers",
@@ -97,7 +98,7 @@ def fig2_figure(file: Path) -> Figure:
                 [_mark(key, x, sequences[x]) for x in values],
                 [sum(v) / len(v) for v in values.values()],
                 [standard_error(v) for v in values.values()],
-                COLORS[index],
+                LINE_COLORS[index],
                 name=setup.replace("forgetting_", "setup ").replace("forgetting", "the setup of (a)"),
                 symbol=SYMBOLS[index],
                 mode="lines+markers",
@@ -137,9 +138,9 @@ def methods_figure(file: Path) -> Figure:
                 [sum(memory) / len(memory) if memory else None],
                 [sum(accuracies) / len(accuracies)],
                 [standard_error(accuracies)],
-                COLORS[index % len(COLORS)],
+                LINE_COLORS[index % len(LINE_COLORS)],
                 name=method,
-                symbol=SYMBOLS[(index // len(COLORS) + index) % len(SYMBOLS)],
+                symbol=SYMBOLS[(index // len(LINE_COLORS) + index) % len(SYMBOLS)],
                 texts=[f"{len(accuracies)} seed{'s' * (len(accuracies) > 1)}"],
             )
     for panel, protocol in enumerate(protocols):
@@ -167,7 +168,7 @@ def sensitivity_figure(file: Path) -> Figure:
                 list(values),
                 [sum(v) / len(v) for v in values.values()],
                 [standard_error(v) for v in values.values()],
-                COLORS[index % len(COLORS)],
+                LINE_COLORS[index % len(LINE_COLORS)],
                 name=variant,
                 symbol=SYMBOLS[index % len(SYMBOLS)],
                 mode="lines+markers",

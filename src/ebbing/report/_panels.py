@@ -9,9 +9,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#8c8c8c")
-"""Okabe and Ito's colors, which the color-blind can tell apart."""
-
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "triangle-down", "cross", "star")
 
 _STREAMS = {"pmnist": "Permuted MNIST", "cifar100": "Split CIFAR-100"}

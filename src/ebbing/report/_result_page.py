@@ -248,7 +248,7 @@ def _size(result: Any, method: str, reading: str) -> tuple[float, float]:
 
 def _is_large(result: Any) -> bool:
     """Whether a result has too many tasks for curves, so that its matrix is drawn as a heat map."""
-    from ebbing.plot._axes import LINE_COLORS
+    from ebbing.plot._style import LINE_COLORS
 
     return len(_task_names(result)) > len(LINE_COLORS)
 
