@@ -331,6 +331,22 @@ def check_learner(learner: object) -> LinearLearner:
     return learner
 
 
+def simplify_learner(learner: LinearLearner) -> LinearLearner:
+    """Return the plainest learner that learns the same: Ridge(0) and Averaged(1) are minimum norm.
+
+    Args:
+        learner: The learner.
+
+    Returns:
+        `MinimumNorm()`, or the same learner.
+
+    Example:
+        >>> simplify_learner(Ridge(0)), simplify_learner(Ridge(0.5))
+        (MinimumNorm(), Ridge(penalty=0.5))
+    """
+    return MinimumNorm() if learner in (Ridge(0), Averaged(1)) else learner
+
+
 def _positive(name: str, value: float) -> float:
     number = check_number(name, value)
     if number == 0:

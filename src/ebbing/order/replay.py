@@ -21,7 +21,7 @@ import numpy as np
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array, check_count, check_seconds
 from ebbing.curriculum import Curriculum
-from ebbing.learners import Averaged, LinearLearner, MinimumNorm, Ridge, check_learner
+from ebbing.learners import Averaged, LinearLearner, MinimumNorm, check_learner, simplify_learner
 from ebbing.order._clock import Clock, heed_interrupts
 from ebbing.order._curriculum_values import Counts, curriculum_values
 from ebbing.order._replay_bound import bound_replay
@@ -219,7 +219,7 @@ def best_replay(
     """
     criterion = Criterion.of(problem, objective)
     budget = check_count("budget", budget)
-    how = MinimumNorm() if check_learner(learner) in (Ridge(0), Averaged(1)) else learner  # the same
+    how = simplify_learner(check_learner(learner))
     if check_replay_tasks(problem) > MOST_TASKS:
         raise ValueError(f"the problem has {problem.T} tasks: replay is searched for at most {MOST_TASKS} tasks")
     check_rates_converge(problem.n, problem.p, how)

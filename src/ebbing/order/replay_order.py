@@ -10,7 +10,7 @@ import numpy as np
 
 from ebbing._tables import Table, Tabular, format_number
 from ebbing._validate import Array, check_count, check_seconds, check_seed
-from ebbing.learners import Averaged, LinearLearner, MinimumNorm, Ridge, check_learner
+from ebbing.learners import LinearLearner, MinimumNorm, check_learner, simplify_learner
 from ebbing.order._best_order import Progress, check_progress
 from ebbing.order._clock import Clock, heed_interrupts, heeding, interrupt_requested
 from ebbing.order._known_orders import KnownOrders
@@ -153,7 +153,7 @@ def best_order_with_replay(
         check_single_tasks(np.ones((1, T), dtype=np.int64), learner)
     clock, seed = Clock(check_seconds(seconds)), check_seed(seed)
     with heed_interrupts():
-        replayed = ReplayOrders(criterion, memory, MinimumNorm() if learner in (Ridge(0), Averaged(1)) else learner)
+        replayed = ReplayOrders(criterion, memory, simplify_learner(learner))
         given = float(replayed.values(np.arange(T)[None])[0])
         values, bound = np.empty(0), replayed.floor()
         if T <= ALL_ORDERS:

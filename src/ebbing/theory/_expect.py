@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from ebbing.curriculum import Curriculum, check_curriculum
-from ebbing.learners import LinearLearner, MinimumNorm, check_learner
+from ebbing.learners import LinearLearner, MinimumNorm, check_learner, simplify_learner
 from ebbing.problem import Problem, check_problem
 from ebbing.theory._rates import InfiniteExpectationError, UnknownExpectationError, finite_rates
 from ebbing.theory._recursion import ExpectedErrors
 from ebbing.theory._steps import expected_errors
 from ebbing.theory._terms import Terms
-from ebbing.theory.expectation import INTERPOLATING, Expectation
+from ebbing.theory.expectation import Expectation
 
 _MINIMUM_NORM = MinimumNorm()
 
@@ -50,10 +50,10 @@ def expect(
     learner = check_learner(learner)
     if curriculum is not None:
         check_curriculum(curriculum)
-    if learner in INTERPOLATING and (curriculum is None or curriculum.is_sequential(problem)):
+    effective = simplify_learner(learner)
+    if effective == _MINIMUM_NORM and (curriculum is None or curriculum.is_sequential(problem)):
         return _expect_sequence(problem)
     curriculum = curriculum or Curriculum.sequential(problem)
-    effective = MinimumNorm() if learner in INTERPOLATING else learner
     errors, forgetting_matrix, terms = expected_errors(problem, curriculum, effective)
     return Expectation(problem, errors, forgetting_matrix, terms, learner, curriculum)
 

@@ -19,7 +19,7 @@ from ebbing._limits import COVARIANCES_WITH_DEVIATIONS, TASKS_WITH_DEVIATIONS
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.curriculum import Curriculum
-from ebbing.learners import Averaged, LinearLearner, MinimumNorm, Ridge
+from ebbing.learners import LinearLearner, MinimumNorm, simplify_learner
 from ebbing.metrics._sentence import forgotten_sentence
 from ebbing.problem import Problem
 from ebbing.theory._description import describe, describe_curriculum, describe_model, learning_notes
@@ -30,9 +30,6 @@ from ebbing.theory._terms import SOURCES, Terms
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-INTERPOLATING = (MinimumNorm(), Ridge(0), Averaged(1))
-"""The learners that fit the samples exactly, of which one can take the place of another."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -102,7 +99,7 @@ class Expectation(Tabular):
         return self._deviations()
 
     def _deviations(self, progress: Callable[[float], None] | None = None) -> tuple[Array, float, float]:
-        learner = MinimumNorm() if self.learner in INTERPOLATING else self.learner
+        learner = simplify_learner(self.learner)
         return deviations(self.problem, self._curriculum, learner, self.errors, progress=progress)
 
     def compute_std(self, progress: Callable[[float], None] | None = None) -> None:
