@@ -268,3 +268,20 @@ def first_steps_of(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         The steps.
     """
     return np.where(counts.any(axis=0), np.argmax(counts > 0, axis=0) + 1, 0)
+
+
+def learned_before(first_steps: npt.NDArray[np.int64], step: int) -> npt.NDArray[np.bool_]:
+    """Return which tasks are first learned before a step: of these, forgetting in the step is the mean.
+
+    Args:
+        first_steps: The step in which each task is first learned, from 1; 0 for never (T,).
+        step: The step, from 1.
+
+    Returns:
+        Whether each task is (T,).
+
+    Example:
+        >>> learned_before(np.array([1, 0, 2]), step=2).tolist()
+        [True, False, False]
+    """
+    return (first_steps > 0) & (first_steps < step)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ebbing import metrics
-from ebbing.curriculum import Curriculum
+from ebbing.curriculum import Curriculum, learned_before
 from ebbing.learners import MinimumNorm
 from ebbing.simulation import MeanEstimate
 from ebbing.simulation._deviations import SimulatedDeviations
@@ -111,7 +111,7 @@ def expectation_json(e: Expectation, simulated: SimulatedDeviations | None = Non
         The fields; forgetting is None for a single task, standard deviations of many tasks unless they were computed.
     """
     sequential = e._curriculum is None  # `e.curriculum` would write out its steps, of thousands of tasks
-    several = bool(np.any((e.first_steps > 0) & (e.first_steps < len(e.errors) - 1)))
+    several = bool(learned_before(e.first_steps, len(e.errors) - 1).any())
     forgetting_std = e.forgetting_std if several and e.has_std else None
     return {
         "problem": problem_json(e.problem),

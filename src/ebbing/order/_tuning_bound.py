@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ebbing._validate import Array
-from ebbing.curriculum import first_steps_of
+from ebbing.curriculum import first_steps_of, learned_before
 from ebbing.order._clock import Clock
 from ebbing.order._curriculum_values import Counts
 from ebbing.order._intervals import Interval
@@ -57,7 +57,7 @@ class Steps:
         N, first = samples.sum(axis=1), first_steps_of(samples)
         weights = np.zeros((S, T))
         weights[-1] += criterion.generalization / T
-        old = (first > 0) & (first < S)
+        old = learned_before(first, S)
         if criterion.forgetting:
             if not old.any():
                 raise ValueError("no task is learned before the last step: nothing can be forgotten; add a step")

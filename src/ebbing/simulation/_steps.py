@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ebbing import metrics
 from ebbing._validate import Array
-from ebbing.curriculum import Curriculum, check_curriculum
+from ebbing.curriculum import Curriculum, check_curriculum, learned_before
 from ebbing.learners import LinearLearner, check_learner
 from ebbing.problem import Problem, check_problem
 from ebbing.theory._step_checks import check_rates_converge, check_single_tasks
@@ -163,7 +163,7 @@ def earlier_tasks(problem: Problem, curriculum: Curriculum) -> tuple[npt.NDArray
         Places of tasks, from 0, and numbers of steps, from 1; of the same length.
     """
     first = curriculum.first_steps(problem)
-    old = np.flatnonzero((first > 0) & (first < len(curriculum)))
+    old = np.flatnonzero(learned_before(first, len(curriculum)))
     return old, first[old]
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebbing._validate import Array
+from ebbing.curriculum import learned_before
 from ebbing.learners import Averaged, MinimumNorm
 from ebbing.problem import Problem
 from ebbing.theory._covariance import _difference
@@ -177,7 +178,7 @@ def weights_of_forgetting(retained: Array, replaced: Array, first_steps: Counts)
     R(s, S) - R(s, f) for f >= s, over the number of tasks first learned before step S; zero for the other tasks.
     """
     S = len(retained)
-    counted = (first_steps > 0) & (first_steps < S)
+    counted = learned_before(first_steps, S)
     a = np.zeros((S, len(first_steps)))
     upto = np.zeros(len(first_steps))  # R(s, f)
     lost = np.zeros(len(first_steps))  # 1 - R(f, S)
@@ -201,7 +202,7 @@ def _weights_of_any_steps(rates: StepRates, samples: Counts, first_steps: Counts
     """
     S, T = samples.shape
     shares = samples / samples.sum(axis=1, keepdims=True)
-    counted = (first_steps > 0) & (first_steps < S)
+    counted = learned_before(first_steps, S)
     if not rates.unfinished.any():
         return weights_of_forgetting(rates.retained, rates.replaced, first_steps)
     a = np.zeros((S, T))

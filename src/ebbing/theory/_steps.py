@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebbing._validate import Array
-from ebbing.curriculum import Curriculum, first_steps_of
+from ebbing.curriculum import Curriculum, first_steps_of, learned_before
 from ebbing.learners import LinearLearner, MinimumNorm
 from ebbing.problem import Problem
 from ebbing.theory._step_checks import (
@@ -130,7 +130,7 @@ def expected_errors(
     with np.errstate(over="ignore", invalid="ignore"):
         errors, forgetting = steps.propagate(problem.start, first)
     check_representable(errors, learner)
-    earlier = (first > 0) & (first < len(samples))
+    earlier = learned_before(first, len(samples))
     F = forgetting[-1][:, earlier].mean(axis=1) if earlier.any() else np.full(4, np.nan)
     G = errors[-1].mean(axis=1)
     terms = {f"{letter}{k + 1}": float(part) for letter, parts in (("F", F), ("G", G)) for k, part in enumerate(parts)}

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ebbing._limits import COVARIANCES_WITH_DEVIATIONS, TASKS_WITH_DEVIATIONS
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._validate import Array
-from ebbing.curriculum import Curriculum
+from ebbing.curriculum import Curriculum, learned_before
 from ebbing.learners import LinearLearner, MinimumNorm, simplify_learner
 from ebbing.metrics._sentence import forgotten_sentence
 from ebbing.problem import Problem
@@ -80,8 +80,7 @@ class Expectation(Tabular):
         return np.array([self._forgetting_after(s) for s in range(2, len(self.errors))])
 
     def _forgetting_after(self, s: int) -> float:
-        learned = (self.first_steps > 0) & (self.first_steps < s)
-        return float(self.forgetting_matrix[s, learned].mean())
+        return float(self.forgetting_matrix[s, learned_before(self.first_steps, s)].mean())
 
     def _check_forgetting(self) -> None:
         if self._curriculum is None:
@@ -180,7 +179,7 @@ class Expectation(Tabular):
 
     def _answer(self) -> str:
         first = self.first_steps
-        old = np.flatnonzero((first > 0) & (first < len(self.errors) - 1))
+        old = np.flatnonzero(learned_before(first, len(self.errors) - 1))
         sentence = forgotten_sentence(
             [self.problem.names[i] for i in old],
             self.errors[first[old], old],
