@@ -28,6 +28,7 @@ ORDER = (
     "_warnings",
     "_tables",
     "_progress",
+    "_modes",
     "_gram",
     "_euclidean",
     "_constructors",

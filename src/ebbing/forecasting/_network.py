@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from itertools import chain
 from typing import Any
 
@@ -12,23 +11,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ebbing._modes import evaluation_mode
+
 Inputs = Tensor | dict[str, Tensor]
 """Inputs of several examples: a tensor (rows, ...), or tensors by the names of the network's arguments."""
 
 _BATCH = 64
 """Examples of one forward pass."""
-
-
-@contextmanager
-def evaluation_mode(network: nn.Module) -> Iterator[None]:
-    """Put a network into evaluation mode, and every module back into its own mode at the end."""
-    modes = {module: module.training for module in network.modules()}
-    network.eval()
-    try:
-        yield
-    finally:
-        for module, training in modes.items():
-            module.training = training
 
 
 def in_single_precision(network: nn.Module) -> nn.Module:

@@ -20,13 +20,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from ebbing._modes import evaluation_mode
 from ebbing._progress import Progress
 from ebbing.forecasting._layer_gradients import LayerGradients, layer_gradients
 from ebbing.forecasting._network import (
     Inputs,
     batches,
     call,
-    evaluation_mode,
     in_single_precision,
     num_rows,
     take,

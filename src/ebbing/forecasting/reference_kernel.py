@@ -11,11 +11,11 @@ from torch import Tensor, nn
 from torch.func import functional_call, jacrev, vmap
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
+from ebbing._modes import evaluation_mode
 from ebbing.forecasting._network import (
     Inputs,
     batches,
     call,
-    evaluation_mode,
     num_rows,
     take,
     to_tensors,

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from ebbing._modes import evaluation_mode
+
 if TYPE_CHECKING:
     from lightning.pytorch import LightningModule
 
@@ -27,19 +29,14 @@ def measure(module: LightningModule, batches: Iterable[Any], metric: str) -> flo
         ValueError: If nothing is logged under that name.
     """
     logged = _Logged()
-    modes = [(part, part.training) for part in module.modules()]
-    with torch.no_grad(), _replaced(module, "log", logged.log), _replaced(module, "log_dict", logged.log_dict):
-        try:
-            module.eval()
-            module.on_validation_epoch_start()
-            for index, batch in enumerate(batches):
-                on_device = module.transfer_batch_to_device(batch, module.device, 0)
-                logged.size = _batch_size(on_device)
-                module.validation_step(on_device, index)
-            module.on_validation_epoch_end()
-        finally:
-            for part, training in modes:
-                part.training = training
+    log, log_dict = _replaced(module, "log", logged.log), _replaced(module, "log_dict", logged.log_dict)
+    with torch.no_grad(), evaluation_mode(module), log, log_dict:
+        module.on_validation_epoch_start()
+        for index, batch in enumerate(batches):
+            on_device = module.transfer_batch_to_device(batch, module.device, 0)
+            logged.size = _batch_size(on_device)
+            module.validation_step(on_device, index)
+        module.on_validation_epoch_end()
     return logged.result(metric)
 
 

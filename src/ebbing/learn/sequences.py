@@ -20,6 +20,7 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor, nn
 
+from ebbing._modes import preserved_modes
 from ebbing._validate import Array, check_seed
 from ebbing.learn._errors import error, error_matrix
 from ebbing.learn._inputs import Inputs, map_inputs
@@ -27,7 +28,6 @@ from ebbing.learn._seeding import derive_seed
 from ebbing.learn.experiment import Experiment, Learner
 from ebbing.learn.tasks.base import Occurrence, TaskData, Tasks, check_sequence, occurrences
 from ebbing.learn.training._machine import retain_heap, single_thread
-from ebbing.learn.training._modes import preserved_modes
 from ebbing.learn.training._outputs import call_network
 from ebbing.learn.training.batches import split_inputs
 from ebbing.learn.training.schedule import Checkpoint, ProgressCallback

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 from torch import nn
 
+from ebbing._modes import evaluation_mode
 from ebbing.forecasting import Examples
-from ebbing.forecasting._network import check_network, evaluation_mode, to_tensors, trained_parameters
+from ebbing.forecasting._network import check_network, to_tensors, trained_parameters
 from ebbing.forecasting._reading import take
 from ebbing.forecasting.targets import Targets
 from ebbing.learn import CustomTasks

@@ -14,10 +14,11 @@ from typing import Any, ClassVar
 import torch
 from torch import nn
 
+from ebbing._modes import preserved_modes
 from ebbing.learn._stored_names import stored_settings
 from ebbing.learn.projection._layer_discovery import check_per_task, per_task_values
 from ebbing.learn.training._buffers import buffer_shapes, check_buffer_shapes, snapshot_buffers
-from ebbing.learn.training._modes import no_fast_path, preserved_modes
+from ebbing.learn.training._modes import no_fast_path
 from ebbing.learn.training._network_checks import check_not_inference_mode
 from ebbing.learn.training._state_file import State, with_prefix
 from ebbing.learn.training._task_argument import task_bound

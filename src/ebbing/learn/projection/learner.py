@@ -19,6 +19,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ebbing._modes import preserved_modes
 from ebbing.learn._inputs import Inputs, first_inputs, input_tensors
 from ebbing.learn.projection._activations import batch_size, layer_inputs, weight_gradients
 from ebbing.learn.projection._autograd import no_autocast
@@ -44,7 +45,7 @@ from ebbing.learn.projection._snapshot import copy_weights, effective_weights, s
 from ebbing.learn.projection._trust_region import TrustRegion, empty_trust_region, select_trust_region, trusted_names
 from ebbing.learn.training._arguments import as_examples
 from ebbing.learn.training._buffers import buffer_shapes, check_buffer_shapes, snapshot_buffers
-from ebbing.learn.training._modes import frozen_modules, no_fast_path, preserved_modes
+from ebbing.learn.training._modes import frozen_modules, no_fast_path
 from ebbing.learn.training._network_checks import check_not_inference_mode
 from ebbing.learn.training._next_tokens import loss_of
 from ebbing.learn.training._state_file import State

@@ -1,4 +1,4 @@
-"""The training or evaluation mode of modules, preserved or frozen, and what evaluation mode must not do."""
+"""Modules frozen in evaluation mode, and what evaluation mode must not do."""
 
 from __future__ import annotations
 
@@ -7,24 +7,6 @@ from contextlib import contextmanager
 
 import torch
 from torch import nn
-
-
-@contextmanager
-def preserved_modes(network: nn.Module) -> Iterator[None]:
-    """Restore the training or evaluation mode of every single module at the end.
-
-    Args:
-        network: The network.
-
-    Yields:
-        None.
-    """
-    modes = [(module, module.training) for module in network.modules()]
-    try:
-        yield
-    finally:
-        for module, mode in modes:
-            module.training = mode
 
 
 @contextmanager

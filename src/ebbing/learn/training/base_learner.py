@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager, contextmanager
 import torch
 from torch import Tensor, nn
 
+from ebbing._modes import preserved_modes
 from ebbing.learn._inputs import Inputs
 from ebbing.learn.tasks.base import TaskData
 from ebbing.learn.training._arguments import (
@@ -19,7 +20,7 @@ from ebbing.learn.training._arguments import (
     check_classified,
     check_generator,
 )
-from ebbing.learn.training._modes import no_fast_path, preserved_modes
+from ebbing.learn.training._modes import no_fast_path
 from ebbing.learn.training._network_checks import check_network
 from ebbing.learn.training._next_tokens import align_tokens, loss_of
 from ebbing.learn.training._outputs import count_correct
