@@ -14,13 +14,14 @@ from numbers import Real
 from typing import ClassVar, Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional
 
 from ebbing._validate import check_count
 from ebbing.learn._inputs import Inputs, select_inputs
 from ebbing.learn.tasks.base import TaskData
 from ebbing.learn.training._outputs import call_network
+from ebbing.learn.training._plain_steps import check_finite, run_epoch
 from ebbing.learn.training.schedule import task_loss
 
 
@@ -72,29 +73,21 @@ class Sgd:
         if self.loss == "squared" and not labels.is_floating_point():
             raise ValueError("loss='squared' is for labels between 0 and 1; for classes give 'cross-entropy'")
         parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
+
+        def objective(inputs: Inputs, labels: Tensor) -> Tensor:
+            logits = call_network(network, inputs)
+            if self.loss == "cross-entropy":
+                return task_loss(logits, labels)
+            return functional.mse_loss(logits.sigmoid(), labels)
+
         network.train()
         total = len(labels)
         size = total if self.batch_size is None else min(self.batch_size, total)
         for _ in range(self.epochs):
             if size == total:
-                self._step(network, parameters, inputs, labels)
-                continue
-            for batch in torch.randperm(total, generator=generator).split(size):
-                self._step(network, parameters, select_inputs(inputs, batch), labels[batch])
-        if any(not parameter.isfinite().all() for parameter in parameters):
-            raise FloatingPointError(
-                f"training diverged: weights are no longer finite at learning rate {self.learning_rate:g}; lower it, "
-                "or check that all inputs are finite"
-            )
-
-    def _step(self, network: nn.Module, parameters: list[nn.Parameter], inputs: Inputs, labels: torch.Tensor) -> None:
-        logits = call_network(network, inputs)
-        if self.loss == "cross-entropy":
-            loss = task_loss(logits, labels)
-        else:
-            loss = functional.mse_loss(logits.sigmoid(), labels)
-        gradients = torch.autograd.grad(loss, parameters, allow_unused=True)
-        with torch.no_grad():
-            for parameter, gradient in zip(parameters, gradients, strict=True):
-                if gradient is not None:
-                    parameter.add_(gradient, alpha=-self.learning_rate)
+                batches = [(inputs, labels)]
+            else:
+                chosen = torch.randperm(total, generator=generator).split(size)
+                batches = ((select_inputs(inputs, batch), labels[batch]) for batch in chosen)
+            run_epoch(objective, parameters, batches, self.learning_rate)
+        check_finite(parameters, self.learning_rate)

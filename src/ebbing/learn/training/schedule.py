@@ -21,6 +21,7 @@ from ebbing.learn._inputs import Inputs
 from ebbing.learn.training._divergence import LossRecord
 from ebbing.learn.training._optimizer_steps import Objective, Steps
 from ebbing.learn.training._outputs import class_dimension, describe_wrong_class, output_tensor
+from ebbing.learn.training._plain_steps import check_finite, run_epoch
 from ebbing.learn.training._training_state import TrainingState
 from ebbing.learn.training.batches import Pair, split_inputs
 from ebbing.learn.training.optimization import Optimization
@@ -199,7 +200,7 @@ def fit(
     while state.epoch < schedule.epochs and (schedule.patience is None or state.rate >= schedule.min_learning_rate):
         network.train()
         losses.start_epoch()
-        if not (steps.run(objective, batches()) if steps else _epoch(objective, parameters, batches(), state.rate)):
+        if not (steps.run(objective, batches()) if steps else run_epoch(objective, parameters, batches(), state.rate)):
             raise ValueError(
                 f"the data yields no batches in epoch {state.epoch + 1} (a generator can be read only once: give a "
                 "list or a DataLoader)"
@@ -216,11 +217,7 @@ def fit(
         with torch.no_grad():
             for value, best in zip(values(), state.best, strict=True):
                 value.copy_(best)
-    if any(not parameter.isfinite().all() for parameter in parameters):
-        raise FloatingPointError(
-            f"training diverged: weights are no longer finite at learning rate {state.initial_rate:g}; lower it, "
-            "or check that all inputs are finite"
-        )
+    check_finite(parameters, state.initial_rate)
     losses.warn_if_diverged(task, state.initial_rate, None if state.best is None else state.best_loss)
 
 
@@ -260,26 +257,6 @@ def _objective(forward: Callable[[Inputs], Tensor], loss: Loss, losses: LossReco
         return value
 
     return objective
-
-
-def _epoch(objective: Objective, parameters: Sequence[nn.Parameter], batches: Iterable[Pair], rate: float) -> int:
-    """Make one step of plain gradient descent for each batch, and return the number of steps."""
-    steps = 0
-    for inputs, labels in batches:
-        steps += 1
-        _step(objective, parameters, inputs, labels, rate)
-    return steps
-
-
-def _step(
-    objective: Objective, parameters: Sequence[nn.Parameter], inputs: Inputs, labels: Tensor, rate: float
-) -> None:
-    """Make one gradient step; being a function, it frees its gradients before the next step."""
-    gradients = torch.autograd.grad(objective(inputs, labels), parameters, allow_unused=True)
-    with torch.no_grad():
-        for parameter, gradient in zip(parameters, gradients, strict=True):
-            if gradient is not None:  # None: the head of another task, for example
-                parameter.add_(gradient, alpha=-rate)
 
 
 @torch.no_grad()

@@ -78,7 +78,7 @@ def test_patience_reduces_the_rate_and_keeps_the_best_values(monkeypatch, schedu
         parameters[0].data += 1
         return 1
 
-    monkeypatch.setattr(schedule_module, "_epoch", epoch)
+    monkeypatch.setattr(schedule_module, "run_epoch", epoch)
     monkeypatch.setattr(schedule_module, "_mean_loss", lambda *_: next(left))
     fit(schedule, nn.Identity(), lambda x: cast(Tensor, x), [value], list, validation=data(0))
     assert rates == pytest.approx(expected, rel=1e-12)
@@ -95,7 +95,7 @@ def test_equal_loss_is_no_improvement(monkeypatch):
         parameters[0].data += 1
         return 1
 
-    monkeypatch.setattr(schedule_module, "_epoch", epoch)
+    monkeypatch.setattr(schedule_module, "run_epoch", epoch)
     monkeypatch.setattr(schedule_module, "_mean_loss", lambda *_: 1.0)
     fit(
         Schedule(1.0, 9, patience=2, min_learning_rate=0.4),
@@ -279,7 +279,7 @@ def test_resumed_training_keeps_the_rate_and_the_best_values(monkeypatch, stop):
         fit(schedule, nn.Identity(), lambda x: cast(Tensor, x), [value], list, **given)
 
     monkeypatch.setattr(schedule_module, "CHECKPOINT_SECONDS", -1.0)
-    monkeypatch.setattr(schedule_module, "_epoch", epoch)
+    monkeypatch.setattr(schedule_module, "run_epoch", epoch)
     monkeypatch.setattr(schedule_module, "_mean_loss", lambda *_: losses[int(value) - 1])
     with pytest.raises(StoppedError):
         learn(stopping(stop + 1))
