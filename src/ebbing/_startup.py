@@ -10,7 +10,7 @@ import threading
 from types import FrameType
 
 
-def end_at_once(number: int, frame: FrameType | None) -> None:
+def end_as_interrupted(number: int, frame: FrameType | None) -> None:
     """End the process with one line: a handler of Ctrl-C. Packages that are being imported may swallow exceptions."""
     os.write(2, b"ebbing: interrupted\n")
     os._exit(130)
@@ -31,7 +31,7 @@ def is_command(argv: list[str], orig_argv: list[str]) -> bool:
 
 def restore_interrupts() -> None:
     """Let Ctrl-C raise KeyboardInterrupt from now on, as usual."""
-    if signal.getsignal(signal.SIGINT) is end_at_once:
+    if signal.getsignal(signal.SIGINT) is end_as_interrupted:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -40,4 +40,4 @@ if (
     and threading.current_thread() is threading.main_thread()
     and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 ):
-    signal.signal(signal.SIGINT, end_at_once)
+    signal.signal(signal.SIGINT, end_as_interrupted)

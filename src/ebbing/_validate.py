@@ -151,6 +151,35 @@ def check_counts(name: str, value: npt.ArrayLike) -> npt.NDArray[np.int64]:
     return given.astype(np.int64)
 
 
+def check_order(order: Any, T: int) -> npt.NDArray[np.integer[Any]]:
+    """Return an order of T tasks.
+
+    Args:
+        order: The tasks in their order, indices from 0.
+        T: The number of tasks.
+
+    Returns:
+        The order (T,).
+
+    Raises:
+        ValueError: If it is not a permutation of 0..T-1.
+
+    Example:
+        >>> check_order([1, 0], T=2)
+        array([1, 0])
+    """
+    index: npt.NDArray[Any]
+    try:
+        index = np.asarray(order)
+    except ValueError:  # lists of unequal length
+        index = np.empty(0)
+    whole = index.dtype.kind in "iu" and index.ndim == 1
+    if not whole or not np.array_equal(np.sort(index), np.arange(T)):
+        shown = index.tolist() if whole else order
+        raise ValueError(f"order={reprlib.repr(shown)}: give each of 0..{T - 1} exactly once")
+    return index
+
+
 def check_number(name: str, value: npt.ArrayLike) -> float:
     """Return a finite, non-negative number.
 

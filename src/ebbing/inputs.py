@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from ebbing import metrics
 from ebbing._gram import semidefinite
-from ebbing._validate import Array, check_magnitude, check_square
+from ebbing._validate import Array, check_magnitude, check_order, check_square
 
 InputObjective = Literal["forgetting", "generalization"]
 """What an order of an `InputProblem` should make small."""
@@ -127,9 +127,8 @@ class InputProblem:
             >>> InputProblem(np.eye(2), [[1, 0], [0, 4]]).reordered([1, 0]).outputs.tolist()
             [[4.0, 0.0], [0.0, 1.0]]
         """
-        if sorted(int(i) for i in order) != list(range(self.T)):
-            raise ValueError(f"order={list(order)!r}: give each of the tasks 0..{self.T - 1} once")
-        index = np.ix_(np.asarray(order), np.asarray(order))
+        tasks = check_order(order, self.T)
+        index = np.ix_(tasks, tasks)
         return type(self)(self.inputs[index], self.outputs[index])
 
     def best_order(self, objective: InputObjective = "generalization") -> InputPlan:

@@ -37,6 +37,7 @@ from ebbing._validate import (
     check_counts,
     check_magnitude,
     check_non_negative,
+    check_order,
     check_square,
     check_square_magnitude,
 )
@@ -166,15 +167,7 @@ class Problem(Constructors):
             >>> Problem.categories("AABB", n=50, p=100).reordered([0, 2, 1, 3]).names
             ('A1', 'B1', 'A2', 'B2')
         """
-        index: npt.NDArray[Any]
-        try:
-            index = np.asarray(order)
-        except ValueError:  # lists of unequal length
-            index = np.empty(0)
-        whole = index.dtype.kind in "iu" and index.ndim == 1
-        if not whole or not np.array_equal(np.sort(index), np.arange(self.T)):
-            shown = index.tolist() if whole else order
-            raise ValueError(f"order={reprlib.repr(shown)}: give each of 0..{self.T - 1} exactly once")
+        index = check_order(order, self.T)
         return self._copy(
             gram=self.gram[np.ix_(index, index)],
             gaps=self.gaps[np.ix_(index, index)],

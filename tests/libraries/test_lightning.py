@@ -2,6 +2,7 @@
 
 import doctest
 import re
+from dataclasses import dataclass
 from typing import Any
 
 import lightning.pytorch as pl
@@ -94,6 +95,32 @@ def test_measure_agrees_with_lightning(tasks):
     (theirs,) = make_trainer().validate(module, loader, verbose=False)
     assert ours["val_acc"] == pytest.approx(accuracy(module, loader), abs=1e-7)
     assert ours == pytest.approx(theirs, rel=1e-6)
+
+
+@dataclass
+class Batch:
+    ids: list[str]
+    x: torch.Tensor
+
+
+@pytest.mark.parametrize(
+    "collate",
+    [lambda ids, x: {"id": ids, "x": x}, lambda ids, x: (ids, {}, [x]), Batch],
+    ids=["mapping", "sequence", "dataclass"],
+)
+def test_batch_size_is_that_of_the_first_tensor(collate):
+    """Names before the tensors do not hide that the last batch is smaller."""
+
+    class Count(Module):
+        def validation_step(self, batch, index):
+            self.log("index", float(index))
+
+    def batch(rows):
+        return collate([str(row) for row in rows], torch.tensor(rows))
+
+    loader = DataLoader([0, 1, 2, 3], batch_size=3, collate_fn=batch)  # type: ignore[arg-type]
+    (theirs,) = make_trainer().validate(Count(), loader, verbose=False)
+    assert measure(Count(), loader, "index") == pytest.approx(theirs["index"]) == 0.25
 
 
 def test_matrix_of_a_sequence(tasks, tmp_path):

@@ -71,9 +71,13 @@ def test_bad_similarities_are_refused(inputs, outputs, message):
         InputProblem(inputs, outputs)
 
 
-def test_bad_orders_and_objectives_are_refused():
+@pytest.mark.parametrize("order", [[0, 0], [0.5, 1.5], None, [[0, 1]], ["0", "1"], [0]])
+def test_bad_orders_are_refused(order):
+    with pytest.raises(ValueError, match=r"order=.*: give each of 0\.\.1 exactly once"):
+        InputProblem(np.eye(2), np.eye(2)).reordered(order)
+
+
+def test_bad_objectives_are_refused():
     problem = InputProblem(np.eye(2), np.eye(2))
-    with pytest.raises(ValueError, match=r"each of the tasks 0\.\.1 once"):
-        problem.reordered([0, 0])
     with pytest.raises(ValueError, match="objective='speed': give one of forgetting, generalization"):
         problem.best_order("speed")  # type: ignore[arg-type]

@@ -22,6 +22,7 @@ ORDER = (
     "_validate",
     "_ranks",
     "_significance",
+    "_weak_cache",
     "_versions",
     "_files",
     "_workers",

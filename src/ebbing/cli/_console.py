@@ -63,14 +63,14 @@ def ended_by_interrupts() -> Iterator[None]:
     if handler is not signal.default_int_handler:
         yield
         return
-    signal.signal(signal.SIGINT, _startup.end_at_once)
+    signal.signal(signal.SIGINT, _startup.end_as_interrupted)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, handler)
 
 
-def end_at_once() -> NoReturn:
+def end_successfully() -> NoReturn:
     """End the command successfully without waiting for its threads."""
     sys.stdout.flush()
     sys.stderr.flush()

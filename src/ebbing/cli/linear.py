@@ -130,7 +130,7 @@ def order(
         import ebbing
         from ebbing._progress import status_line
         from ebbing._validate import check_seconds
-        from ebbing.cli._console import end_at_once, print_result
+        from ebbing.cli._console import end_successfully, print_result
         from ebbing.io.order_schema import front_json, order_json, replay_order_json
         from ebbing.io.schema import to_json
         from ebbing.order import ReplayOrder, Stakes, best_order_with_replay, heed_interrupts
@@ -173,7 +173,7 @@ def order(
         else:
             print(to_json("front", front_json(found)))
         if compiling():  # after Ctrl-C: nobody waits for that
-            end_at_once()
+            end_successfully()
 
 
 @naming_options(LINEAR_OPTIONS)

@@ -141,6 +141,7 @@ def kernel_cost(network: nn.Module, inputs: Any, *, memory: float = MEMORY) -> K
         >>> print(kernel_cost(nn.Linear(20, 2), torch.zeros(1000, 20)))
         tangent kernel of 1,000 examples, 2 outputs: 1 pass, 8 MB
     """
+    network = in_single_precision(network)
     with evaluation_mode(network):
         return _probe(network, to_tensors(network, inputs), memory)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -85,8 +86,18 @@ def _replaced(module: LightningModule, name: str, function: Any) -> Iterator[Non
 
 
 def _batch_size(batch: Any) -> int:
-    """Return the size of the first tensor in a batch, as Lightning takes it."""
+    """Return the size of the first tensor in a batch, as Lightning takes it; 1 if there is none."""
+    return next((len(tensor) if tensor.ndim else 1 for tensor in _tensors(batch)), 1)
+
+
+def _tensors(batch: Any) -> Iterator[torch.Tensor]:
+    """Give the tensors in a batch, in order."""
     if isinstance(batch, torch.Tensor):
-        return len(batch) if batch.ndim else 1
-    parts = batch.values() if isinstance(batch, Mapping) else batch if isinstance(batch, tuple | list) else ()
-    return next((size for size in map(_batch_size, parts)), 1)
+        yield batch
+    elif isinstance(batch, Mapping):
+        yield from _tensors(tuple(batch.values()))
+    elif isinstance(batch, tuple | list):
+        for part in batch:
+            yield from _tensors(part)
+    elif is_dataclass(batch) and not isinstance(batch, type):
+        yield from _tensors(tuple(getattr(batch, field.name) for field in fields(batch)))

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from ebbing import metrics
 from ebbing._files import write_atomic
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._validate import Array
-from ebbing.io.matrices import read_matrix
+from ebbing.io.matrices import read_error_matrix
 from ebbing.io.schema import to_json
 from ebbing.metrics import Kind, MetricSummary
 
@@ -137,7 +137,7 @@ class MeasuredMatrix(Tabular):
             The matrix.
 
         Raises:
-            ValueError: If the file holds something else.
+            ValueError: If the file holds something else, or an entry is missing; the message names both.
 
         Example:
             >>> import tempfile
@@ -146,11 +146,19 @@ class MeasuredMatrix(Tabular):
             >>> MeasuredMatrix.read(file).values.tolist()
             [[0.5], [0.9]]
         """
-        values = read_matrix(path)  # a clear error for what is no matrix at all
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
-        if not isinstance(content, dict) or not str(content.get("schema")).startswith(_SCHEMA):
+        found = read_error_matrix(path)
+        if not str(found.others.get("schema")).startswith(_SCHEMA):
             raise ValueError(f"{path}: a matrix, but not a record of training: ebbing.read_matrix reads it")
-        return cls(values, tuple(content["names"]), content["kind"], content["metric"])
+        kind, metric, T = found.others.get("kind"), found.others.get("metric"), found.values.shape[1]
+        for name, valid, wanted in (
+            ("names", len(found.column_names) == T, f"a list of {T} texts"),
+            ("kind", kind in get_args(Kind), " or ".join(get_args(Kind))),
+            ("metric", isinstance(metric, str), "a text"),
+        ):
+            if not valid:
+                got = reprlib.repr(found.others[name]) if name in found.others else "missing"
+                raise ValueError(f"{path}: {name} is {got}; give {wanted}, as `save` writes it, or measure again")
+        return cls(found.values, found.column_names, kind, metric)  # type: ignore[arg-type]  (checked)
 
     def _answer(self) -> str:
         return self.metrics._answer() if self.learned else ""

@@ -19,6 +19,9 @@ Line = tuple[int, list[str]]
 
 _CLEARER = "write names as text (task 1, task 2, ...) and data with a decimal point (1.0)"
 
+_QUOTED = re.compile(r'(?<![^,;\t\r\n ])"[^"]*(?:""[^"]*)*"?')
+"""A cell in quotes; a quote within a cell is an ordinary character."""
+
 
 @dataclass(frozen=True)
 class DelimitedText:
@@ -46,6 +49,26 @@ def parse_delimited(file: Path, text: str, *, square: bool = False) -> Delimited
     )
 
 
+def find_delimiter(text: str) -> str:
+    """Return what separates the cells of a text: a tab, a semicolon or a comma.
+
+    The first line with any of them outside quotes decides. Of several, tabs come before semicolons before commas, which
+    may be decimal ones.
+
+    Args:
+        text: The text.
+
+    Returns:
+        The delimiter; a comma if there is none.
+
+    Example:
+        >>> find_delimiter('"a; b",c'), find_delimiter("0,9;0,1"), find_delimiter("name")
+        (',', ';', ',')
+    """
+    first = re.search(r"[\t;,][^\r\n]*", _QUOTED.sub("", text))
+    return next((mark for mark in "\t;" if first and mark in first[0]), ",")
+
+
 def parse_number(cell: str) -> float | None:
     """Return the number in a cell, or None."""
     try:
@@ -55,8 +78,7 @@ def parse_number(cell: str) -> float | None:
 
 
 def _lines(file: Path, text: str) -> list[Line]:
-    delimiter = next((mark for mark in "\t;" if mark in text), ",")
-    reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+    reader = csv.reader(io.StringIO(text), delimiter=find_delimiter(text), strict=True)
     try:
         lines = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
     except csv.Error as problem:

@@ -77,10 +77,7 @@ def read_mammoth_log(
         [[98.5, nan], [60.0, 97.0]]
     """
     file, text = _log_text(path)
-    runs = [found for line in text.splitlines() if (found := _mammoth_line(file, line))]
-    if runs and setting is not None:
-        raise ValueError(f"setting={setting!r}: {file} has the accuracies of its folder's setting only; leave it out")
-    return _matrix(file, runs or _mammoth_console(file, text, setting), run)
+    return _matrix(file, _mammoth_runs(file, text, setting), run)
 
 
 def read_pycil_log(
@@ -112,18 +109,7 @@ def read_pycil_log(
         [[90.0, nan], [60.0, 80.0]]
     """
     file, text = _log_text(path)
-    runs: list[Run] = []
-    first = latest = 0  # groups of the first task of a run; of its latest row
-    for match in re.finditer(_PYCIL_ROW.format(classifier), text):
-        groups = [float(value) for _, value in _PYCIL_GROUP.findall(match[1])]
-        if len(groups) <= latest or not runs:
-            runs.append({})
-            first = len(groups)
-        latest = len(groups)
-        if groups:
-            task = latest - first + 1
-            runs[-1][task] = [float(np.mean(groups[:first])), *groups[first:]]
-    return _matrix(file, [one for one in runs if one], run)
+    return _matrix(file, _pycil_runs(text, classifier), run)
 
 
 def read_avalanche_log(path: str | os.PathLike[str]) -> Matrix:
@@ -183,9 +169,9 @@ def read_log(path: str | os.PathLike[str], run: int | None = None) -> Matrix:
     """
     file, text = _log_text(path)
     if _MAMMOTH_ENTRY.search(text) or _MAMMOTH_ROW.search(text):
-        return read_mammoth_log(file, run=run)
+        return _matrix(file, _mammoth_runs(file, text, None), run)
     if re.search(_PYCIL_ROW.format("CNN"), text):
-        return read_pycil_log(file, run=run)
+        return _matrix(file, _pycil_runs(text, "CNN"), run)
     raise ValueError(
         f"{file}: not a log that is known; Mammoth writes 'accuracy_1_task1' or \"Raw accuracy values: Class-IL [\", "
         "PyCIL and LAMDA-PILOT write \"CNN: {'total': \"; a matrix of your own belongs into a .csv or .json file"
@@ -212,6 +198,13 @@ def find_log(file: Path, run: int | None) -> Matrix | None:
 
 
 # -------------------------------------------------------------------- Mammoth
+
+
+def _mammoth_runs(file: Path, text: str, setting: str | None) -> list[Run]:
+    runs = [found for line in text.splitlines() if (found := _mammoth_line(file, line))]
+    if runs and setting is not None:
+        raise ValueError(f"setting={setting!r}: {file} has the accuracies of its folder's setting only; leave it out")
+    return runs or _mammoth_console(file, text, setting)
 
 
 def _mammoth_line(file: Path, line: str) -> Run:
@@ -245,6 +238,24 @@ def _mammoth_console(file: Path, text: str, setting: str | None) -> list[Run]:
         latest = task
         runs[-1][task] = [float(value) for value in re.findall(_NUMBER, found[1])]
     return runs
+
+
+# -------------------------------------------------------------------- PyCIL
+
+
+def _pycil_runs(text: str, classifier: str) -> list[Run]:
+    runs: list[Run] = []
+    first = latest = 0  # groups of the first task of a run; of its latest row
+    for match in re.finditer(_PYCIL_ROW.format(classifier), text):
+        groups = [float(value) for _, value in _PYCIL_GROUP.findall(match[1])]
+        if len(groups) <= latest or not runs:
+            runs.append({})
+            first = len(groups)
+        latest = len(groups)
+        if groups:
+            task = latest - first + 1
+            runs[-1][task] = [float(np.mean(groups[:first])), *groups[first:]]
+    return [one for one in runs if one]
 
 
 # -------------------------------------------------------------------- all

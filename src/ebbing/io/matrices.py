@@ -22,8 +22,8 @@ import math
 import os
 import reprlib
 import sys
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,7 @@ class NamedMatrix:
         lines: The line of each row in a CSV file, or nothing.
         first_cell: The place in its line of a row's first number, from 1.
         key: The name of the matrix in a JSON object or an npz file, or nothing.
+        others: The other entries of a JSON object, by name.
     """
 
     values: NDArray[np.float64]
@@ -65,6 +66,7 @@ class NamedMatrix:
     lines: tuple[int, ...] = ()
     first_cell: int = 1
     key: str = ""
+    others: Mapping[str, Any] = field(default_factory=dict)
 
     def place(self, row: int, column: int) -> str:
         """Return where a number stands in its file.
@@ -107,7 +109,7 @@ def read_matrix(path: str | os.PathLike[str]) -> NDArray[np.float64]:
         >>> read_matrix(file).tolist()
         [[0.9, nan], [0.6, 0.8]]
     """
-    return _read_error_matrix(path).values
+    return read_error_matrix(path).values
 
 
 def summarize_file(path: str | os.PathLike[str], kind: str | None = None, run: int | None = None) -> MetricSummary:
@@ -125,7 +127,7 @@ def summarize_file(path: str | os.PathLike[str], kind: str | None = None, run: i
         ValueError: If the file does not hold such a matrix, the message names the file and the place; or if nothing
             tells what it holds.
     """
-    matrix = _read_error_matrix(path, run)
+    matrix = read_error_matrix(path, run)
     said = _KINDS.get(matrix.key)
     if kind is None and said is None:
         raise ValueError(
@@ -141,7 +143,19 @@ def summarize_file(path: str | os.PathLike[str], kind: str | None = None, run: i
         raise ValueError(f"{path}: {matrix.place(*error.index)}: {error}") from None
 
 
-def _read_error_matrix(path: str | os.PathLike[str], run: int | None = None) -> NamedMatrix:
+def read_error_matrix(path: str | os.PathLike[str], run: int | None = None) -> NamedMatrix:
+    """Return the error or accuracy matrix in a file with its names.
+
+    Args:
+        path: A file as `read_matrix` reads it.
+        run: The number of the run in a log that holds several, from 0; -1 for the last.
+
+    Returns:
+        The matrix, shape (T+1, T) or (T, T).
+
+    Raises:
+        ValueError: If the file does not hold such a matrix; the message names the file and the place.
+    """
     file = Path(path)
     log = find_log(file, run)
     if log is None and run is not None:
@@ -214,7 +228,7 @@ def _numpy(file: Path, keys: Sequence[str]) -> NamedMatrix:
 
 
 def _json(file: Path, keys: Sequence[str]) -> NamedMatrix:
-    text, names, key = _text(file, ",[{"), (), ""
+    text, names, key, others = _text(file, ",[{"), (), "", {}
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as problem:
@@ -222,11 +236,11 @@ def _json(file: Path, keys: Sequence[str]) -> NamedMatrix:
     if isinstance(content, dict):
         names = _names(content.get("names"))
         key = _choose_key(file, list(content), keys)
-        content = content[key]
+        others, content = content, content.pop(key)
     if not isinstance(content, list) or not all(isinstance(row, list) for row in content):
         raise ValueError(f"{file}: holds {reprlib.repr(content)}; a matrix is a list of rows, each a list of numbers")
     rows = [[_json_cell(file, r, c, cell) for c, cell in enumerate(row, 1)] for r, row in enumerate(content, 1)]
-    return NamedMatrix(_padded(file, rows), names, key=key)
+    return NamedMatrix(_padded(file, rows), names, key=key, others=others)
 
 
 def _json_cell(file: Path, row: int, column: int, cell: Any) -> float:

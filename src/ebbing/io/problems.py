@@ -268,7 +268,7 @@ def _other_reader(file: Path) -> str:
     """What else reads the file, if it is one of a matrix."""
     if file.suffix.lower() not in FORMATS:
         return ""
-    return "; read_ground_truths reads the ground truths in a matrix file"
+    return "; read_matrix_problem reads a problem from a matrix file"
 
 
 def _explain(content: dict[str, Any], error: ValidationError) -> str:

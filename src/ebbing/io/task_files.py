@@ -24,6 +24,7 @@ from ebbing._extras import check_installed
 from ebbing._limits import check_memory
 from ebbing._warnings import warn
 from ebbing.forecasting._reading import check_no_text
+from ebbing.io._delimited import find_delimiter
 from ebbing.io._task_columns import columns_by_name, parse_cells
 
 Part = tuple[np.ndarray, np.ndarray]
@@ -171,9 +172,7 @@ def _read_npz(file: Path, _: str) -> _Content:
 def _read_csv(file: Path, label: str) -> _Content:
     try:
         text = file.read_text(encoding="utf-8-sig")
-        first = text.partition("\n")[0]
-        delimiter = next((mark for mark in "\t;" if mark in first), ",")
-        reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
+        reader = csv.reader(io.StringIO(text), delimiter=find_delimiter(text), strict=True)
         lines = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
     except UnicodeDecodeError:
         raise ValueError(f"{file}: not a text file; save it as UTF-8") from None

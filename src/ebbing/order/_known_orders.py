@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Self
 
 import numpy as np
 import numpy.typing as npt
 
 from ebbing._validate import Array
+from ebbing._weak_cache import weakly_cached
 from ebbing.order._clock import SOON, Clock
 from ebbing.order.objective import Criterion
 from ebbing.order.simple_rules import CHEAP_RULES
@@ -52,7 +52,7 @@ def order_values(criterion: Criterion, orders: npt.ArrayLike) -> Array:
     return a * row.mean(axis=1) - b * learned
 
 
-@lru_cache(maxsize=8)  # a problem never changes, and one question asks for its known orders several times
+@weakly_cached  # a problem never changes, and one question asks for its known orders several times
 def _known(problem: Problem) -> tuple[tuple[str, ...], Orders]:
     """Return the order given and those of the simple rules (m, T), and what each is called.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,12 +29,13 @@ def lot_size(budget: int) -> int:
     return -(-budget // _MOST_LOTS)
 
 
-def least_generalization(problem: Problem, budget: int) -> tuple[Counts, float]:
+def least_generalization(problem: Problem, budget: int, clock: Clock) -> tuple[Counts, float]:
     """Return the replay with the least expected generalization error, and a lower bound on all of them.
 
     Args:
         problem: The tasks, in the order of learning.
         budget: How many samples may be replayed in all.
+        clock: When to end the search for the splits of convex steps. The rest takes seconds for the largest problems.
 
     Returns:
         Samples of task j replayed in the step of task t (T, T), and the bound: its value if no step is convex, and
@@ -44,11 +46,11 @@ def least_generalization(problem: Problem, budget: int) -> tuple[Counts, float]:
     # best[m]: the least mean error over all tasks after the steps so far, m lots spent; under: its bound.
     best, under = np.full(lots + 1, np.inf), np.full(lots + 1, np.inf)
     best[0] = under[0] = problem.start.mean()
-    choices: list[tuple[Counts, list[Counts]]] = []
+    choices: list[tuple[Counts, Counts]] = []
     for t in range(T):
         most = lots if t else 0
         rates = StepRates.of(problem.n[t] + lot * np.arange(most + 1), problem.p, MinimumNorm())
-        added, bound, splits = _best_splits(problem, t, rates, lot)
+        added, bound, splits = _best_splits(problem, t, rates, lot, clock)
         best, choice = _least_after(best, rates.retained, added)
         under, _ = _least_after(under, rates.retained, bound)
         choices.append((choice, splits))
@@ -82,68 +84,90 @@ def _least_after(before: Array, retained: Array, added: Array) -> tuple[Array, C
     return after, choice
 
 
-def _best_splits(problem: Problem, t: int, rates: StepRates, lot: int) -> tuple[Array, Array, list[Counts]]:
+def _best_splits(problem: Problem, t: int, rates: StepRates, lot: int, clock: Clock) -> tuple[Array, Array, Counts]:
     """Return, for each number k of lots replayed in the step of task t, the least b_t, a bound on it and the split.
 
-    b_t = replaced mean_i |w*_i - w*_j|^2, averaged over the samples, + curved dispersion + noise variance.
+    b_t = replaced mean_i |w*_i - w*_j|^2, averaged over the samples, + curved dispersion + noise variance. For each k
+    it is linear in the samples but for the dispersion, a quadratic form.
     """
-    T, n = problem.T, int(problem.n[t])
-    most = len(rates.replaced) - 1
-    distance, variance, gaps = problem.gaps.mean(axis=0), problem.noise_variance, problem.gaps
-    added, bound, splits = np.full(most + 1, np.inf), np.full(most + 1, np.inf), []
-
-    def cost(samples: Array, k: int) -> Array:  # (splits, T) -> (splits,)
-        shares = samples / (n + lot * k)
-        dispersion = np.einsum("bi,ij,bj->b", shares, gaps, shares) / 2
-        noise = shares @ variance
+    T, n, gaps = problem.T, int(problem.n[t]), problem.gaps
+    K, old = len(rates.replaced), slice(max(t, 1))
+    spent = lot * np.arange(K)  # (K,)
+    added, chosen = _least_of_single_tasks(problem, t, rates, spent)
+    bound, splits = added.copy(), np.zeros((K, T), dtype=np.int64)
+    splits[np.arange(K), chosen] = spent
+    convex = np.flatnonzero((rates.conflict < rates.replaced) & (spent > 0)) if t > 1 else []  # corners are not best
+    for k in convex:
+        N = n + int(spent[k])
         with np.errstate(invalid="ignore"):
-            curved = np.where(dispersion > 0, (rates.conflict[k] - rates.replaced[k]) * dispersion, 0.0)
-            return rates.replaced[k] * (shares @ distance) + curved + np.where(noise > 0, rates.noise[k] * noise, 0.0)
-
-    own = np.zeros(T)
-    own[t] = n
-    for k in range(most + 1):
-        corners = own + lot * k * np.eye(T)[: max(t, 1)] * (t > 0)
-        values = cost(corners, k)
-        split = corners[int(np.argmin(values))]
-        added[k] = bound[k] = values.min()
-        if k and t > 1 and rates.conflict[k] < rates.replaced[k]:  # convex: corners are not best
-            split = _descend(lambda samples, k=k: cost(samples, k), split, t)
-            added[k] = cost(split[None], k)[0]
-            if lot == 1:
-                bound[k] = _tangent_bound(split, k, t, added[k], rates, gaps, distance, variance, n)
-        whole = split.astype(np.int64)
-        whole[t] = 0
-        splits.append(whole)
+            noise = np.where(problem.noise_variance > 0, rates.noise[k] * problem.noise_variance, 0.0)
+        linear = (rates.replaced[k] * gaps.mean(axis=0) + noise) / N
+        cost = _SplitCost(linear, (rates.conflict[k] - rates.replaced[k]) / N**2, gaps, t)
+        split = splits[k].astype(float)
+        split[t] = n
+        further = splits[k - 1].astype(float)  # one lot more than the split before: mostly nearly the best
+        further[t] = n
+        further[int(np.argmin(cost.slope(further)[old]))] += lot
+        amount = max(4, 2 * lot)
+        if not cost(further) < cost(split):
+            further, amount = split, max(1, int(spent[k]) // 2)
+        split = further if clock.late else cost.descend(further, amount)
+        added[k] = bound[k] = cost(split)
+        if lot == 1:
+            slope = cost.slope(split)[old]  # a convex cost is above its tangent, which is least at a corner
+            bound[k] = added[k] + spent[k] * slope.min() - slope @ split[old]
+        splits[k] = split
+        splits[k, t] = 0
     return added, bound, splits
 
 
-def _descend(cost: Callable[[Array], Array], split: Array, t: int) -> Array:
-    """Move samples between old tasks, in halving amounts, while that helps."""
-    amount = max(1, int(split[:t].max()) // 2)
-    value = cost(split[None])[0]
-    while True:
-        moves = [
-            split + amount * (np.eye(len(split))[b] - np.eye(len(split))[a])
-            for a in range(t) for b in range(t) if a != b and split[a] >= amount
-        ]  # fmt: skip
-        values = cost(np.array(moves))
-        if values.min() < value - 1e-15 * abs(value):
-            value, split = float(values.min()), moves[int(np.argmin(values))]
-        elif amount == 1:
-            return split
-        else:
-            amount //= 2
+def _least_of_single_tasks(problem: Problem, t: int, rates: StepRates, spent: Counts) -> tuple[Array, Counts]:
+    """Return the least b_t with samples of one old task alone, for each number of samples, and that task (K,)."""
+    old = slice(max(t, 1))
+    distance, variance = problem.gaps.mean(axis=0), problem.noise_variance
+    own, other = (
+        part[:, None] / (problem.n[t] + spent[:, None]) for part in (np.full(len(spent), problem.n[t]), spent)
+    )
+    dispersion = own * other * problem.gaps[t, old]  # (K, t)
+    noise = own * variance[t] + other * variance[old]
+    with np.errstate(invalid="ignore"):
+        curved = np.where(dispersion > 0, (rates.conflict - rates.replaced)[:, None] * dispersion, 0.0)
+        noisy = np.where(noise > 0, rates.noise[:, None] * noise, 0.0)
+    values = rates.replaced[:, None] * (own * distance[t] + other * distance[old]) + curved + noisy
+    return values.min(axis=1), values.argmin(axis=1)
 
 
-def _tangent_bound(
-    split: Array, k: int, t: int, value: float, rates: StepRates, gaps: Array, distance: Array, variance: Array, n: int
-) -> float:
-    """Return a bound on a convex cost over all splits of k samples: its tangent, at the corners."""
-    N = n + k
-    slope = (rates.replaced[k] * distance + rates.noise[k] * variance) / N
-    slope = slope + (rates.conflict[k] - rates.replaced[k]) * (gaps @ split) / N**2
-    return float(value + k * slope[:t].min() - slope[:t] @ split[:t])
+@dataclass(frozen=True)
+class _SplitCost:
+    """The cost of a split s (T,), linear s + curve s'Gs / 2 with the gaps G, of which tasks before t may change."""
+
+    linear: Array
+    curve: float
+    gaps: Array
+    t: int
+
+    def __call__(self, split: Array) -> float:
+        return float(self.linear @ split + self.curve * (split @ self.gaps @ split) / 2)
+
+    def slope(self, split: Array) -> Array:
+        return self.linear + self.curve * (self.gaps @ split)
+
+    def descend(self, split: Array, amount: int) -> Array:
+        """Move samples between old tasks, in halving amounts, while that helps."""
+        split, least = split.copy(), -1e-14 * abs(self(split))
+        among = self.gaps[: self.t, : self.t]
+        while True:
+            slope = self.slope(split)[: self.t]
+            change = amount * (slope - slope[:, None]) - self.curve * amount**2 * among  # (from, to)
+            change[split[: self.t] < amount] = np.inf
+            a, b = np.unravel_index(int(np.argmin(change)), change.shape)
+            if change[a, b] < least:
+                split[a] -= amount
+                split[b] += amount
+            elif amount == 1:
+                return split
+            else:
+                amount //= 2
 
 
 def local_search(

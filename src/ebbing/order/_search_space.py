@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
+from ebbing._weak_cache import weakly_cached
 from ebbing.problem import Problem
 
 PROVABLE_STATES = 2**20
@@ -20,7 +20,7 @@ PROVABLE_UNEQUAL = 14
 """Tasks up to which a proof is tried when they differ in n or sigma."""
 
 
-@lru_cache(maxsize=8)  # a problem never changes
+@weakly_cached  # a problem never changes
 def _kinds(problem: Problem) -> npt.NDArray[np.int64]:
     """Return a number for each task, the same for identical tasks (T,)."""
     rows = np.column_stack([problem.gaps, problem.start, problem.n, problem.noise_variance])

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ebbing._tables import Table, Tabular, format_number, to_frame
-from ebbing._validate import Array, check_count, check_seconds
+from ebbing._validate import Array, check_count, check_seconds, check_seed
 from ebbing.curriculum import Curriculum
 from ebbing.learners import Averaged, LinearLearner, MinimumNorm, check_learner, simplify_learner
 from ebbing.order._clock import Clock, heed_interrupts
@@ -201,8 +201,8 @@ def best_replay(
         budget: How many samples may be replayed in all.
         objective: "forgetting", "generalization", the weight of forgetting from 0 to 1, or weights of both.
         learner: How each step learns.
-        seconds: Approximate time for the search and its bound. More may improve the plan, or prove it best. Ctrl-C ends
-            it.
+        seconds: Approximate time for the search and its bound, after which 30 tasks and thousands of samples still take
+            some seconds. More may improve the plan, or prove it best. Ctrl-C ends it.
         seed: Seed of the local search, which is used for forgetting and for learners that stop early.
 
     Returns:
@@ -223,7 +223,7 @@ def best_replay(
     if check_replay_tasks(problem) > MOST_TASKS:
         raise ValueError(f"the problem has {problem.T} tasks: replay is searched for at most {MOST_TASKS} tasks")
     check_rates_converge(problem.n, problem.p, how)
-    clock = Clock(check_seconds(seconds))
+    clock, seed = Clock(check_seconds(seconds)), check_seed(seed)
 
     def values(replayed: Counts) -> Array:  # (plans, T, T) -> (plans,)
         samples = replayed + np.diag(problem.n)
@@ -233,14 +233,14 @@ def best_replay(
     nothing, even = np.zeros((T, T), dtype=np.int64), _spread_evenly(budget, T)
     none, evenly = values(np.stack([nothing, even])).tolist()
     bound = -np.inf
-    if not criterion.forgetting and isinstance(how, MinimumNorm):
-        replayed, bound = least_generalization(problem, budget)
-        bound *= criterion.generalization
-    else:
-        starts = [nothing, even]
-        if isinstance(how, MinimumNorm | Averaged):
-            starts.append(least_generalization(problem, budget)[0])
-        with heed_interrupts():
+    with heed_interrupts():
+        if not criterion.forgetting and isinstance(how, MinimumNorm):
+            replayed, bound = least_generalization(problem, budget, clock)
+            bound *= criterion.generalization
+        else:
+            starts = [nothing, even]
+            if isinstance(how, MinimumNorm | Averaged):
+                starts.append(least_generalization(problem, budget, Clock(0.25 * seconds))[0])
             replayed = local_search(values, starts, budget, seed, Clock(0.5 * seconds))
             if isinstance(how, MinimumNorm) and lot_size(budget) == 1:
                 replayed, bound = bound_replay(criterion, budget, replayed, values, clock)

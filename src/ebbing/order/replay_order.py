@@ -78,7 +78,8 @@ class ReplayOrder(Tabular):
     def _answer(self) -> str:
         quantity, best = describe_objective(self.objective), format_number(self.value, ".4g")
         if self.value >= self.given:
-            return f"Keep your order: its {quantity} is {best}, and no order has less."
+            least = "no order has less" if self.proved else "no better order was found"
+            return f"Keep your order: its {quantity} is {best}, and {least}."
         given = format_number(self.given, ".4g")
         return f"Learn {join_names(self.names)}: the {quantity} is {best}, instead of {given} in the order as given."
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 import platform
@@ -106,8 +108,10 @@ def write_csv(path: Path, header: Sequence[str], rows: Sequence[Sequence[object]
         header: The names of the columns.
         rows: The rows, each as long as the header.
     """
-    lines = [",".join(header), *(",".join(_cell(value) for value in row) for row in rows)]
-    write_atomic(path, "\n".join(lines) + "\n")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerows([header, *([_cell(value) for value in row] for row in rows)])
+    write_atomic(path, text.getvalue())
 
 
 def verdict_markdown(verdicts: Sequence[Verdict]) -> str:
@@ -129,8 +133,7 @@ def verdict_markdown(verdicts: Sequence[Verdict]) -> str:
 def _cell(value: object) -> str:
     if value is None:
         return ""
-    text = repr(float(value)) if isinstance(value, float | np.floating) else str(value)
-    return f'"{text}"' if "," in text else text
+    return repr(float(value)) if isinstance(value, float | np.floating) else str(value)
 
 
 def _plain(value: Any) -> Any:

@@ -151,7 +151,7 @@ def add_records(folder: str | Path, new: list[Record]) -> int:
         RecordError: If a record contradicts one that is there: the same name and seed, but other settings or results.
             Nothing is written then.
     """
-    with _locked(Path(folder) / FOLDER):
+    with locked(Path(folder) / FOLDER):
         return _add(folder, new)
 
 
@@ -224,8 +224,15 @@ def _canonical(value: Any) -> str:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Keep other processes of this machine from writing into the folder; a killed process releases it."""
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other processes of this machine from writing into a folder; a killed process releases it.
+
+    Args:
+        folder: The folder; it is made if it is missing.
+
+    Yields:
+        Nothing.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     try:
         import fcntl

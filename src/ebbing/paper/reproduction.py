@@ -21,7 +21,7 @@ from ebbing._extras import check_installed
 from ebbing._files import write_atomic
 from ebbing._validate import check_count
 from ebbing.paper._output import Verdict, verdict_markdown, write_json
-from ebbing.paper.records import read_records, records_size
+from ebbing.paper.records import locked, read_records, records_size
 from ebbing.paper.targets import NETWORKS, ON_REQUEST, RECORDED, TARGETS, TITLES, Options, Progress
 
 if TYPE_CHECKING:
@@ -71,7 +71,8 @@ def reproduce(
         The verdicts of the targets that ran.
 
     Raises:
-        ValueError: If a target is unknown, or if an option does not go with it.
+        ValueError: If a target is unknown, if an option does not go with it, or if the verdicts in the folder are
+            damaged.
         ReproductionError: If some of several targets failed; the others ran. A single target raises its own error.
         ModuleNotFoundError: If a target needs a package that is not installed; nothing has run then.
     """
@@ -85,6 +86,7 @@ def reproduce(
                     "would be replaced by those of a small run; name another folder by --out, or give --scale paper"
                 )
     folder.mkdir(parents=True, exist_ok=True)
+    _read_verdicts(folder / "verdicts.json")  # a damaged file raises its error before hours of work
     verdicts: list[Verdict] = []
     failures: dict[str, Exception] = {}
     with _runner(targets, folder, options) as run:
@@ -182,20 +184,26 @@ def progress(targets: Sequence[str], folder: Path, seeds: int | None = None) -> 
 
 def _record(target: str, verdicts: list[Verdict], folder: Path) -> None:
     """Add a target's verdicts to those of the other targets in the folder, or replace its former ones."""
-    known = _read_verdicts(folder / "verdicts.json") | {target: verdicts}
-    known = {name: known[name] for name in TARGETS if name in known}
-    entries = [{"target": name} | asdict(verdict) for name, found in known.items() for verdict in found]
-    write_json(folder / "verdicts.json", {"verdicts": entries})
-    tables = [f"## {TITLES.get(name, name)}\n\n{verdict_markdown(found)}" for name, found in known.items() if found]
-    write_atomic(folder / "verdicts.md", "\n".join(["# Verdicts\n", *tables]))
+    with locked(folder):
+        known = _read_verdicts(folder / "verdicts.json") | {target: verdicts}
+        known = {name: known[name] for name in TARGETS if name in known}
+        entries = [{"target": name} | asdict(verdict) for name, found in known.items() for verdict in found]
+        write_json(folder / "verdicts.json", {"verdicts": entries})
+        tables = [f"## {TITLES.get(name, name)}\n\n{verdict_markdown(found)}" for name, found in known.items() if found]
+        write_atomic(folder / "verdicts.md", "\n".join(["# Verdicts\n", *tables]))
 
 
 def _read_verdicts(path: Path) -> dict[str, list[Verdict]]:
-    """Return the recorded verdicts by target; none if the file is missing, damaged or of another form."""
+    """Return the recorded verdicts by target; none if there is no file."""
     known: dict[str, list[Verdict]] = {}
     try:
-        for entry in json.loads(path.read_text())["verdicts"]:
+        for entry in json.loads(path.read_text(encoding="utf-8"))["verdicts"]:
             known.setdefault(entry.pop("target"), []).append(Verdict(**entry))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except FileNotFoundError:
         return {}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(
+            f"{path}: not a file of verdicts ({type(error).__name__}: {error}); restore it from version control, or "
+            "remove it and reproduce all targets again"
+        ) from None
     return known

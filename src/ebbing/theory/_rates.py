@@ -24,12 +24,12 @@ s^2 is the noise variance of the task. With s > 0, `noise_error` is infinite for
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from ebbing._validate import Array
+from ebbing._weak_cache import weakly_cached
 from ebbing.problem import Problem
 
 
@@ -69,11 +69,11 @@ class Rates:
     transverse: Array
     parameters: Array
 
-    @classmethod
-    @lru_cache(maxsize=8)  # a problem never changes, and one question asks for its rates several times
-    def of(cls, problem: Problem) -> Rates:
+    @staticmethod
+    @weakly_cached  # a problem never changes, and one question asks for its rates several times
+    def of(problem: Problem) -> Rates:
         """Return the rates of one problem, arrays (T,)."""
-        return cls.of_counts(problem.n, np.int64(problem.p), problem.noise_variance)
+        return Rates.of_counts(problem.n, np.int64(problem.p), problem.noise_variance)
 
     @classmethod
     def of_counts(

@@ -255,4 +255,5 @@ def test_half_precision_is_computed_in_float32(dtype):
     same.load_state_dict(network.state_dict())  # the rounded weights, in float32
     inputs = torch.randn(5, 6)
     assert np.array_equal(tangent_kernel(network, inputs), tangent_kernel(same, inputs))
+    assert kernel_cost(network, inputs).bytes_per_pass == kernel_cost(same, inputs).bytes_per_pass
     assert next(network.parameters()).dtype == dtype

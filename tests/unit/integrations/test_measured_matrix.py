@@ -76,6 +76,34 @@ def test_other_files_are_refused(tmp_path):
         MeasuredMatrix.read(file)
 
 
+@pytest.mark.parametrize(
+    ("entry", "value", "message"),
+    [
+        ("names", None, "names is missing; give a list of 3 texts"),
+        ("names", ["news"], r"names is \['news'\]; give a list of 3 texts"),
+        ("kind", None, "kind is missing; give error or accuracy"),
+        ("kind", ["error"], r"kind is \['error'\]; give error or accuracy"),
+        ("metric", None, "metric is missing; give a text"),
+    ],
+)
+def test_incomplete_files_are_refused(matrix, tmp_path, entry, value, message):
+    file = tmp_path / "forgetting.json"
+    matrix.save(file)
+    content = json.loads(file.read_text())
+    del content[entry]
+    file.write_text(json.dumps(content if value is None else content | {entry: value}))
+    with pytest.raises(ValueError, match=rf"forgetting\.json: {message}"):
+        MeasuredMatrix.read(file)
+
+
+def test_file_is_parsed_once(matrix, tmp_path, monkeypatch):
+    file, parsed, loads = tmp_path / "forgetting.json", [], json.loads
+    matrix.save(file)
+    monkeypatch.setattr(json, "loads", lambda text: parsed.append(text) or loads(text))
+    MeasuredMatrix.read(file)
+    assert len(parsed) == 1
+
+
 def test_views(matrix):
     text = matrix.summary()
     assert "nothing (initial model)   0.5   0.4   0.3" in text

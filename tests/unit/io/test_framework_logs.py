@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from ebbing import metrics, read_matrix
-from ebbing.io import read_avalanche_log, read_mammoth_log, read_pycil_log
+from ebbing.io import framework_logs, read_avalanche_log, read_mammoth_log, read_pycil_log
+from ebbing.io._bytes import read_text
 from ebbing.io.matrices import summarize_file
 
 CLASS_IL = [[99.0], [55.5, 97.25], [30.0, 41.0, 95.5]]
@@ -210,3 +211,14 @@ def test_kind_is_what_the_file_says(tmp_path):
         assert summarize_file(tmp_path / "one.json").kind == name.replace("ies", "y").removesuffix("s")
         np.savez(tmp_path / "one.npz", **{name: np.ones((1, 1))})  # type: ignore[arg-type]
         assert summarize_file(tmp_path / "one.npz").kind == name.replace("ies", "y").removesuffix("s")
+
+
+@pytest.mark.parametrize(
+    "text", [mammoth_line(CLASS_IL), "CNN: {'total': 90.0, '00-09': 90.0, 'old': 0, 'new': 90.0}\n"]
+)
+def test_log_is_read_once(tmp_path, monkeypatch, text):
+    file, read = tmp_path / "run.log", []
+    file.write_text(text)
+    monkeypatch.setattr(framework_logs, "read_text", lambda *args: read.append(args) or read_text(*args))
+    read_matrix(file)
+    assert len(read) == 1

@@ -257,7 +257,7 @@ def test_distances_that_are_not_square_name_their_shape(tmp_path):
 def test_a_matrix_file_read_as_toml_names_its_reader(tmp_path):
     file = tmp_path / "distances.csv"
     file.write_text("0,1.5\n1.5,0\n")
-    with pytest.raises(ValueError, match=r"is not a TOML file.*read_ground_truths reads"):
+    with pytest.raises(ValueError, match=r"is not a TOML file.*read_matrix_problem reads a problem"):
         read_problem(file)
 
 

@@ -38,6 +38,13 @@ def test_formats_give_the_same_data(folder):
         assert data["train"][1].dtype.kind == "i"
 
 
+def test_marks_within_quoted_names_do_not_separate(folder):
+    (folder / "a.npz").unlink()
+    for name in ("b", "c"):
+        (folder / f"{name}.csv").write_text(CSV.replace("a,", '"a; in\tcm",', 1))
+    assert (read_task_files(folder)["b"]["train"][0] == X).all()
+
+
 def test_test_data_of_an_npz_file_is_kept(folder):
     np.savez(folder / "b.npz", inputs=X, labels=Y, test_inputs=X[:2], test_labels=Y[:2])
     assert read_task_files(folder)["b"]["test"][0].shape == (2, 2)

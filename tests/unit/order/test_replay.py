@@ -1,6 +1,7 @@
 """The best replay against all plans of small problems, and what its result says."""
 
 import itertools
+import signal
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from ebbing.order import best_order_with_replay, replay_curve
 from ebbing.order._clock import Clock
 from ebbing.order._curriculum_values import curriculum_values
 from ebbing.order._replay_bound import _Replays, bound_replay
+from ebbing.order._replay_search import _SplitCost
 from ebbing.order.objective import Criterion
 from ebbing.order.replay import _weighted
 
@@ -120,6 +122,51 @@ def test_a_bound_that_had_no_time_is_valid():
     plan, longer = (best_replay(problem, 50, "forgetting", seconds=seconds) for seconds in (1e-3, 2.0))
     assert -np.inf < plan.lower_bound <= longer.lower_bound <= longer.value <= plan.value <= min(plan.none, plan.even)
     assert not plan.proved
+
+
+def convex_problem():
+    """Steps with more samples than parameters, whose best split is searched for."""
+    vectors = np.random.default_rng(0).standard_normal((5, 3))
+    return Problem.from_vectors(vectors, n=8, p=12, sigma=0.3)
+
+
+def test_splits_that_had_no_time_have_a_valid_bound(monkeypatch):
+    longer = best_replay(convex_problem(), 80)
+    monkeypatch.setattr(_SplitCost, "descend", None)  # never called
+    plan = best_replay(convex_problem(), 80, seconds=1e-9)
+    assert plan.lower_bound <= longer.lower_bound <= longer.value <= plan.value
+    assert plan.value <= plan.none
+
+
+def test_interrupt_ends_the_search_for_splits(monkeypatch):
+    descend, calls = _SplitCost.descend, []
+
+    def interrupted(*args):
+        calls.append(args)
+        signal.raise_signal(signal.SIGINT)
+        return descend(*args)
+
+    monkeypatch.setattr(_SplitCost, "descend", interrupted)
+    plan = best_replay(convex_problem(), 80, seconds=60)
+    assert len(calls) == 1
+    assert plan.lower_bound <= plan.value <= plan.none
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_descent_finds_the_best_of_all_splits(seed):
+    rng = np.random.default_rng(seed)
+    gaps = Problem.from_vectors(rng.standard_normal((4, 3)), n=5, p=20).gaps
+    cost = _SplitCost(rng.random(4), -rng.random() / 10, gaps, t=3)  # convex: gaps are of negative type
+    found = cost.descend(np.array([12.0, 0, 0, 5]), 6)
+    splits = [np.array([*s, 5.0]) for s in itertools.product(range(13), repeat=3) if sum(s) == 12]
+    assert cost(found) == pytest.approx(min(map(cost, splits)), rel=1e-12)
+    assert found.sum() == 17
+
+
+def test_seed_is_checked():
+    for objective in ("forgetting", "generalization"):
+        with pytest.raises(ValueError, match=r"seed=0\.5: give a whole number"):
+            best_replay(convex_problem(), 5, objective, seed=0.5)  # type: ignore[arg-type]
 
 
 def test_large_budgets_come_in_lots_without_a_proof():

@@ -120,6 +120,16 @@ def test_equal_tasks_stay_in_the_order_given():
             assert [name for name in names if name[0] == kind] == sorted(name for name in names if name[0] == kind)
 
 
+def test_answer_to_keep_the_order_says_what_is_proved(monkeypatch):
+    problem = random_problem(5)
+    problem = problem.reordered(best_order_with_replay(problem, 3).order)
+    assert best_order_with_replay(problem, 3)._answer().endswith("and no order has less.")
+    monkeypatch.setattr(replay_order, "ALL_ORDERS", 1)
+    found = best_order_with_replay(problem, 3, seconds=0.5)
+    assert not found.proved
+    assert found._answer().endswith("and no better order was found.")
+
+
 def test_moves_swap_and_carry():
     order = np.arange(5)
     assert _moved(order, True, 1, 3).tolist() == [0, 3, 2, 1, 4]

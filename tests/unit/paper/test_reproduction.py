@@ -2,6 +2,7 @@
 
 import io
 import json
+import threading
 from contextlib import contextmanager
 
 import pytest
@@ -10,6 +11,7 @@ from rich.console import Console
 from ebbing.cli._verdicts_table import print_verdicts
 from ebbing.paper import reproduction
 from ebbing.paper._output import Verdict, verdict_markdown
+from ebbing.paper.records import locked
 from ebbing.paper.reproduction import Options, ReproductionError, reproduce
 from ebbing.runs import Resources
 
@@ -93,9 +95,23 @@ def test_finished_target_is_recorded_before_the_next(targets, tmp_path, monkeypa
 
 
 @pytest.mark.parametrize("damage", ["", "{", "[]", '{"verdicts": [{"claim": "no target"}]}', '{"verdicts": 3}'])
-def test_damaged_verdicts_are_written_again(targets, tmp_path, damage):
+def test_damaged_verdicts_raise_an_error_before_any_run(targets, tmp_path, damage):
     (tmp_path / "verdicts.json").write_text(damage)
-    reproduce(["second"], tmp_path, silent)
+    with pytest.raises(ValueError, match=r"verdicts\.json: not a file of verdicts .*; restore it .* or remove it"):
+        reproduce(["second"], tmp_path, silent)
+    assert set(targets.values()) == {0}
+    assert (tmp_path / "verdicts.json").read_text() == damage
+
+
+def test_verdicts_of_two_processes_are_added_one_by_one(targets, tmp_path):
+    pytest.importorskip("fcntl")
+    other = threading.Thread(target=reproduce, args=(["second"], tmp_path, silent))
+    with locked(tmp_path):
+        other.start()
+        other.join(0.5)
+        assert other.is_alive()
+        assert not (tmp_path / "verdicts.json").exists()
+    other.join(30)
     assert recorded(tmp_path) == [("second", "run 1")]
 
 

@@ -18,7 +18,7 @@ def recurrent_inputs(module: nn.RNNBase, positional: tuple[Any, ...], keywords: 
     The layers of the module run one by one, as modules of their own with the same weights. The hidden state of a step
     is the output of the step before it; of a packed sequence, steps after its end are left out.
     """
-    input, state = [*positional, *keywords.values(), None][:2]
+    input, state = _input_and_state(positional, keywords)
     lengths, found = None, {}
     if isinstance(input, PackedSequence):
         input, lengths = pad_packed_sequence(input, batch_first=module.batch_first)
@@ -49,11 +49,17 @@ def recurrent_inputs(module: nn.RNNBase, positional: tuple[Any, ...], keywords: 
 
 def cell_inputs(module: nn.RNNCellBase, positional: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Call]:
     """Return the inputs of both products of a cell in one step: its input and its hidden state, which may be zero."""
-    named = dict(zip(("input", "hx"), positional, strict=False)) | keywords
-    x, state = named["input"].detach(), named.get("hx")
+    input, state = _input_and_state(positional, keywords)
+    x = input.detach()
     hidden = state[0] if isinstance(state, tuple | list) else state
     h = x.new_zeros(*x.shape[:-1], module.hidden_size) if hidden is None else hidden.detach()
     return {"weight_ih": x if x.ndim == 2 else x[None], "weight_hh": h if h.ndim == 2 else h[None]}
+
+
+def _input_and_state(positional: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, Any]:
+    """Return the arguments of a call by their names, in whichever order they were given."""
+    named = dict(zip(("input", "hx"), positional, strict=False)) | keywords
+    return named["input"], named.get("hx")
 
 
 def _batched(state: Tensor) -> Tensor:
