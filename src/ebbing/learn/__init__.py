@@ -4,8 +4,8 @@
 * Tasks (`ebbing.learn.tasks`): `DigitTasks`, `CustomTasks` and the streams `PermutedMnist`, `RotatedMnist`,
   `SplitMnist`, `SplitCifar100`.
 * Architectures (`ebbing.learn.networks`): `FiveLayers`, `MLP`, `SmallAlexNet`.
-* Methods (`ebbing.learn.methods`): `Sgd`, `FineTuning`, `Copies`, `LowRank`, `Gpm`, `Trgp`, `TrgpPlus`, `TrgpFree`;
-  their settings `Schedule` and `Threshold`; and what they train, a `Learner` (with gradient projection, a
+* Methods (`ebbing.learn.methods`): `Sgd`, `Adam`, `FineTuning`, `Copies`, `LowRank`, `Gpm`, `Trgp`, `TrgpPlus`,
+  `TrgpFree`; their settings `Schedule` and `Threshold`; and what they train, a `Learner` (with gradient projection, a
   `ProjectionLearner`). New methods build on `ProjectionMethod` (with its `BasisUpdate`) or on `UnprotectedMethod`.
 * Sequences: `prefix_tree` lists the networks to train, `train_node` trains one, `error_matrix` collects the errors;
   `train_reference` trains one sequence from beginning to end. `ebbing.runs` trains many and stores the results.
@@ -19,7 +19,18 @@ except ModuleNotFoundError as error:
     raise explain_missing(error, "ebbing.learn") from None
 
 from ebbing.learn.experiment import Architecture, Experiment, Learner, Method
-from ebbing.learn.methods import Copies, FineTuning, Gpm, LowRank, Sgd, Trgp, TrgpFree, TrgpPlus, UnprotectedMethod
+from ebbing.learn.methods import (
+    Adam,
+    Copies,
+    FineTuning,
+    Gpm,
+    LowRank,
+    Sgd,
+    Trgp,
+    TrgpFree,
+    TrgpPlus,
+    UnprotectedMethod,
+)
 from ebbing.learn.networks import MLP, FiveLayers, SmallAlexNet
 from ebbing.learn.presets import preset
 from ebbing.learn.projection.learner import ProjectionLearner
@@ -46,6 +57,7 @@ from ebbing.learn.training import Schedule
 __all__ = [
     "MLP",
     "STREAMS",
+    "Adam",
     "Architecture",
     "BasisUpdate",
     "Copies",

@@ -209,6 +209,8 @@ _SIGNATURES = {
 def _check_part(name: str, part: object, needed: list[tuple[str, ...]], example: str) -> None:
     """Raise an error for a class, and for a part that has none of some alternative attributes."""
     shown = f"{name}={type(part).__name__}(...)" if not isinstance(part, type) else f"{name}={part.__name__}"
+    if isinstance(part, type) and part.__module__.startswith("torch.optim"):
+        raise ValueError(f"{shown} is an optimizer of PyTorch: give a method, ebbing.learn.Adam(learning_rate=1e-3)")
     if isinstance(part, type):
         raise ValueError(f"{shown} is a class: give an instance, {part.__name__}()")
     for alternatives in needed:

@@ -116,6 +116,7 @@ def test_large_differences_never_hardly_matter():
     plans = [forecast("linear", noise(random), loss="squared").best_order() for _ in range(10)]
     for plan in plans:
         small = max(plan.random, plan.given) - plan.value <= SMALL * plan.initial_error
+        assert plan.accuracies is not None
         small &= max(plan.accuracies) - min(plan.accuracies) <= FEW_POINTS
         assert ("hardly matters" in plan.summary()) == (small and not plan.matters)
     assert not all(plan.matters for plan in plans)

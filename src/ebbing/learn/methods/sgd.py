@@ -9,6 +9,7 @@ Choices that the paper leaves open, and their reasons (docs/theory/networks.md h
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Real
 from typing import ClassVar, Literal
@@ -20,8 +21,10 @@ from torch.nn import functional
 from ebbing._validate import check_count
 from ebbing.learn._inputs import Inputs, select_inputs
 from ebbing.learn.tasks.base import TaskData
+from ebbing.learn.training._optimizer_steps import Objective
 from ebbing.learn.training._outputs import call_network
 from ebbing.learn.training._plain_steps import check_finite, run_epoch
+from ebbing.learn.training.batches import Pair
 from ebbing.learn.training.schedule import task_loss
 
 
@@ -81,6 +84,7 @@ class Sgd:
             return functional.mse_loss(logits.sigmoid(), labels)
 
         network.train()
+        run = self._epoch_runner(parameters)
         total = len(labels)
         size = total if self.batch_size is None else min(self.batch_size, total)
         for _ in range(self.epochs):
@@ -89,5 +93,9 @@ class Sgd:
             else:
                 chosen = torch.randperm(total, generator=generator).split(size)
                 batches = ((select_inputs(inputs, batch), labels[batch]) for batch in chosen)
-            run_epoch(objective, parameters, batches, self.learning_rate)
+            run(objective, batches)
         check_finite(parameters, self.learning_rate)
+
+    def _epoch_runner(self, parameters: list[nn.Parameter]) -> Callable[[Objective, Iterable[Pair]], int]:
+        """Return a function that makes a step for each batch; it is asked for once for every task."""
+        return lambda objective, batches: run_epoch(objective, parameters, batches, self.learning_rate)
