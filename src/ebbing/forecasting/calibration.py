@@ -40,7 +40,7 @@ class CalibratedForecast(Tabular):
     """Forgetting of every order, from a forecast that is corrected by training runs.
 
     Attributes:
-        names: Names of the tasks (T,).
+        task_names: The tasks' names, in the order in which they were given (T,).
         orders: All orders, as places of tasks (T!, T).
         learned: The error on each place's task when it was just learned, by seed (seeds, T!, T).
         final: The error on each place's task at the end, by seed (seeds, T!, T).
@@ -49,7 +49,7 @@ class CalibratedForecast(Tabular):
         objective: What `order` minimizes.
     """
 
-    names: tuple[str, ...]
+    task_names: tuple[str, ...]
     orders: np.ndarray
     learned: Array
     final: Array
@@ -67,9 +67,14 @@ class CalibratedForecast(Tabular):
         return _objective_values(self.objective, self.learned, self.final)
 
     @property
-    def order(self) -> tuple[str, ...]:
-        """The advised order: the best on average over seeds."""
-        return self._named(int(self.values.mean(axis=0).argmin()))
+    def order(self) -> tuple[int, ...]:
+        """Indices of the tasks from 0, in the advised order (T,): the best on average over seeds."""
+        return tuple(self.orders[self.values.mean(axis=0).argmin()].tolist())
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The tasks' names in the advised order."""
+        return tuple(self.task_names[t] for t in self.order)
 
     @property
     def noise(self) -> float:
@@ -153,19 +158,19 @@ class CalibratedForecast(Tabular):
         return plot_calibrated_orders(self, ax=ax)
 
     def _place(self, order: Sequence[str]) -> int:
-        if isinstance(order, str) or sorted(order) != sorted(self.names):
-            raise ValueError(f"order={order!r}: give each of {', '.join(self.names)} once")
-        places = [self.names.index(name) for name in order]
+        if isinstance(order, str) or sorted(order) != sorted(self.task_names):
+            raise ValueError(f"order={order!r}: give each of {', '.join(self.task_names)} once")
+        places = [self.task_names.index(name) for name in order]
         return int(np.flatnonzero((self.orders == places).all(axis=1))[0])
 
     def _named(self, k: int) -> tuple[str, ...]:
-        return tuple(self.names[t] for t in self.orders[k])
+        return tuple(self.task_names[t] for t in self.orders[k])
 
     def _tables(self) -> Sequence[Table]:
         means = self.values.mean(axis=0)
         rows = [
             ["advised order", format_number(means.min(), ".4g")],
-            ["order as given", format_number(means[self._place(self.names)], ".4g")],
+            ["order as given", format_number(means[self._place(self.task_names)], ".4g")],
             ["random order, mean", format_number(means.mean(), ".4g")],
             ["worst order", format_number(means.max(), ".4g")],
         ]
@@ -183,10 +188,10 @@ class CalibratedForecast(Tabular):
         else:
             notes.append("Give measure() two seeds or more to learn how much training runs differ by chance.")
         what = self.objective if isinstance(self.objective, str) else "value"
-        return (Table(f"Learn in this order: {join_names(self.order)}", ["predicted", str(what)], rows, notes),)
+        return (Table(f"Learn in this order: {join_names(self.names)}", ["predicted", str(what)], rows, notes),)
 
     def __repr__(self) -> str:
-        return f"CalibratedForecast({join_names(self.order)})"
+        return f"CalibratedForecast({join_names(self.names)})"
 
 
 def calibrate(forecast: Forecast, measured: Any, objective: Objective = "forgetting") -> CalibratedForecast:

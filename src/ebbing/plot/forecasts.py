@@ -121,7 +121,7 @@ def plot_calibrated_orders(calibrated: CalibratedForecast, *, ax: Axes | None = 
         The axes.
     """
     values = calibrated.values.mean(axis=0)
-    given = float(values[np.flatnonzero((calibrated.orders == np.arange(len(calibrated.names))).all(axis=1))[0]])
+    given = float(values[np.flatnonzero((calibrated.orders == np.arange(len(calibrated.task_names))).all(axis=1))[0]])
     shown = float(values.min()), given, float(values.mean()), float(values.max())
     return _draw_orders(
         values, shown, calibrated.objective, scale=float(abs(calibrated.learned).max()), ax=use_axes(ax)

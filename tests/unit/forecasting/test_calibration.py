@@ -36,7 +36,8 @@ def test_orders_are_averaged_with_a_fifth_of_the_forecast(forecast):
         assert found.generalization(order) == pytest.approx(
             0.8 * matrix[3].mean() + 0.2 * forecast.generalization(order)
         )
-    assert found.order == min(runs.orders, key=found.forgetting)
+    assert found.names == min(runs.orders, key=found.forgetting)
+    assert tuple(found.task_names[t] for t in found.order) == found.names
     assert "corrected by training runs of all orders" in found.summary()
 
 
@@ -136,8 +137,8 @@ def test_all_orders_are_listed_best_first(forecast):
     frame = found.to_frame()
     assert len(frame) == 6
     assert frame["value"].is_monotonic_increasing
-    assert tuple(frame["order"][0]) == found.order
-    assert frame["value"].tolist()[0] == pytest.approx(found.generalization(found.order))
+    assert tuple(frame["order"][0]) == found.names
+    assert frame["value"].tolist()[0] == pytest.approx(found.generalization(found.names))
 
 
 @pytest.mark.parametrize(
