@@ -16,7 +16,7 @@ from ebbing.learners import LinearLearner, MinimumNorm
 from ebbing.problem import Problem
 from ebbing.simulation import _steps
 from ebbing.simulation.estimate import MeanEstimate
-from ebbing.theory import expectation_if_finite
+from ebbing.theory import Expectation, InfiniteExpectationError, UnknownExpectationError, expect, expectation_if_finite
 from ebbing.theory._description import describe, describe_curriculum, describe_model, learning_notes
 from ebbing.theory._rates import Rates
 
@@ -150,10 +150,23 @@ def _sentence(result: Simulation | SimulatedMetrics) -> str:
     if runs < 2 or not _steps.can_forget(result.problem, result.curriculum):
         return ""
     found = MeanEstimate.of(result.forgetting)
-    theory = expectation_if_finite(result.problem, result.curriculum, learner=result.learner)
-    expected = "" if theory is None else f" Theory expects {format_number(theory.forgetting, '.4g')}."
+    theory = _theory(result)
+    if theory == "not finite":
+        median = format_number(float(np.median(result.forgetting)), ".4g")
+        return f"In half of {runs:,} runs, at most {median} is forgotten."
+    expected = "" if isinstance(theory, str) else f" Theory expects {format_number(theory.forgetting, '.4g')}."
     mean, error = format_number(found.mean, ".4g"), format_number(found.standard_error, ".2g")
     return f"On average over {runs:,} runs, {mean} ± {error} is forgotten.{expected}"
+
+
+def _theory(result: Simulation | SimulatedMetrics) -> Expectation | Literal["not finite", "not known"]:
+    """Return what theory expects, or why it has no number."""
+    try:
+        return expect(result.problem, result.curriculum, learner=result.learner)
+    except InfiniteExpectationError:
+        return "not finite"
+    except UnknownExpectationError:
+        return "not known"
 
 
 def _comparison(result: Simulation | SimulatedMetrics) -> Sequence[Table]:
@@ -165,7 +178,7 @@ def _comparison(result: Simulation | SimulatedMetrics) -> Sequence[Table]:
     if not forgets:
         del labels["forgetting"]
     estimates = {name: MeanEstimate.of(getattr(result, name)) for name in labels}
-    theory = expectation_if_finite(problem, curriculum, learner=result.learner)
+    theory = _theory(result)
     rows = [["mean of the runs" if runs > 1 else "the run", *(format_number(e.mean) for e in estimates.values())]]
     if runs > 1:
         rows += [
@@ -173,9 +186,13 @@ def _comparison(result: Simulation | SimulatedMetrics) -> Sequence[Table]:
             ["standard deviation of one run", *(format_number(e.std, ".4g") for e in estimates.values())],
         ]
     notes = [] if runs > 1 else ["One run has no standard error, so there is no z-score: use more runs."]
-    spread = [math.inf]
-    if theory is None:
-        rows.append(["theory: expected", *("infinite or not known" if curriculum else "not finite" for _ in labels)])
+    spread: list[float] = []
+    if theory == "not finite" and runs > 1:
+        medians = (float(np.median(getattr(result, name))) for name in labels)
+        rows.insert(0, ["median of the runs", *map(format_number, medians)])
+        notes.append("The expectation is infinite here: the mean of the runs does not converge; read the median.")
+    if isinstance(theory, str):
+        rows.append(["theory: expected", *(theory for _ in labels)])
     else:
         rows.append(["theory: expected", *(format_number(getattr(theory, name)) for name in labels)])
         if theory.has_std:
