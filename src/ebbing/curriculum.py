@@ -108,7 +108,7 @@ class Curriculum:
 
         Args:
             problem: The tasks, in the order of learning.
-            memory: The number of samples of each old task, at every step.
+            memory: The number of samples of each old task, at every step; 0 for no replay.
             how: "concurrent": the samples of old tasks are mixed with those of the new one. "sequential": after each
                 new task, the old ones follow one by one, each in a step of its own. "hybrid": old tasks similar to the
                 new one (<w*_i - w_0, w*_t - w_0> > 0) are mixed with it, the others follow one by one.
@@ -126,16 +126,19 @@ class Curriculum:
             Curriculum([{0: 50}, {1: 50, 0: 10}, {2: 50, 0: 10, 1: 10}])
             >>> Curriculum.replay(problem, memory=10, how="sequential")
             Curriculum([{0: 50}, {1: 50}, {0: 10}, {2: 50}, {0: 10}, {1: 10}])
+            >>> Curriculum.replay(problem, memory=0)
+            Curriculum([{0: 50}, {1: 50}, {2: 50}])
         """
         check_problem(problem)
-        memory = check_count("memory", memory)
+        memory = check_count("memory", memory, least=0)
         if how not in get_args(Replay):
             raise ValueError(f"how={how!r}: give one of {', '.join(get_args(Replay))}")
         steps: list[dict[int, int]] = []
         for t, n in enumerate(problem.n):
-            together = [j for j in range(t) if how == "concurrent" or (how == "hybrid" and problem.gram[t, j] > 0)]
+            old = range(t) if memory else ()
+            together = [j for j in old if how == "concurrent" or (how == "hybrid" and problem.gram[t, j] > 0)]
             steps.append({t: int(n)} | dict.fromkeys(together, memory))
-            steps += [{j: memory} for j in range(t) if j not in together]
+            steps += [{j: memory} for j in old if j not in together]
         plan = cls(steps, stored=stored)
         plan.samples(problem)
         return plan

@@ -115,7 +115,9 @@ def check_schedule(schedule: object, method: type) -> None:
             "come first, then the network"
         )
     if not isinstance(schedule, Schedule):
-        raise ValueError(f"schedule={reprlib.repr(schedule)}: give a Schedule, such as Schedule(learning_rate=0.1, epochs=20)")
+        raise ValueError(
+            f"schedule={reprlib.repr(schedule)}: give a Schedule, such as Schedule(learning_rate=0.1, epochs=20)"
+        )
 
 
 def task_loss(outputs: Tensor, labels: Tensor) -> Tensor:
