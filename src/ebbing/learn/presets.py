@@ -74,8 +74,8 @@ def preset(
         raise ValueError("weights and recency: give only one of them, since recency determines the weights")
     if method not in ("trgp", "trgp+") and as_published:
         raise ValueError(
-            f"as_published for method {method!r}: only trgp and trgp+ have a published variant; leave it out, since the "
-            "other methods have one form"
+            f"as_published for method {method!r}: only trgp and trgp+ have a published variant; leave it out, as other "
+            "methods have one form"
         )
     cifar = isinstance(stream, SplitCifar100)
     settings: AnyMethod = (_cifar100 if cifar else _mnist)(method, as_published)

@@ -173,8 +173,8 @@ class ReplayPlan(Tabular):
             else []
         )
         model = f"{describe(self.problem)}\n{describe_step_model(self.learner)}"
-        if self.budget:
-            model += f"; fresh samples are replayed.\nReplay of at most {self.budget} samples for the least {quantity}."
+        searched = f"; fresh samples are replayed.\nReplay of at most {self.budget} samples for the least {quantity}."
+        model += searched if self.budget else "."
         compared = Table(model, ["", quantity, "samples replayed"], rows, [*notes, *unused])
         if not self.budget:
             return (compared,)

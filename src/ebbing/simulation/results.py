@@ -208,15 +208,18 @@ def _comparison(result: Simulation | SimulatedMetrics) -> Sequence[Table]:
             notes += learning_notes(problem, theory.errors, theory.forgetting if forgets else None)
     if runs > 1 and np.isinf(spread).any():
         notes.append("The variance is infinite here: standard errors and z-scores are not to be trusted.")
+    return (Table(_title(result), ["", *labels.values()], rows, notes),)
+
+
+def _title(result: Simulation | SimulatedMetrics) -> str:
+    """Return the problem, the number of runs, and the model."""
+    problem, curriculum, runs = result.problem, result.curriculum, len(result.generalization)
     count = f"{runs:,} run{'s' * (runs > 1)}"
     if curriculum is None and isinstance(result.learner, MinimumNorm):
-        title = f"{describe(problem)}; {count}\n{describe_model(problem.n, problem.p)}"
-    else:
-        first, model = describe_curriculum(
-            problem, curriculum or Curriculum.sequential(problem), result.learner
-        ).split("\n")  # fmt: skip
-        title = f"{first}; {count}\n{model}"
-    return (Table(title, ["", *labels.values()], rows, notes),)
+        return f"{describe(problem)}; {count}\n{describe_model(problem.n, problem.p)}"
+    steps = curriculum or Curriculum.sequential(problem)
+    first, model = describe_curriculum(problem, steps, result.learner).split("\n")
+    return f"{first}; {count}\n{model}"
 
 
 def _plot(result: Simulation | SimulatedMetrics, ax: Axes | None, quantity: Quantity) -> Axes:

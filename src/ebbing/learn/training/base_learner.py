@@ -158,7 +158,7 @@ class BaseLearner(PersistentNetwork, ABC):
     def accuracy(self, task: str, data: Data) -> float:
         """Compute the accuracy on a task: the share of examples that are classified correctly.
 
-        Classes (whole numbers) are compared with the largest output; labels of -100 do not count. Floating-point labels are
+        Classes (integers) are compared with the largest output; labels of -100 do not count. Floating-point labels are
         binary, and outputs are logits as in `learn`: an output above 0 predicts 1. For another loss or another kind of
         labels, use `outputs`.
 

@@ -128,7 +128,7 @@ def check_labels(labels: Tensor) -> None:
     """
     if labels.is_floating_point() and not ((labels >= 0) & (labels <= 1)).all():
         raise ValueError(
-            "labels that are not all between 0 and 1: give classes as whole numbers, binary labels as 1.0 or 0.0; for "
+            "labels that are not all between 0 and 1: give classes as integers, binary labels as 1.0 or 0.0; for "
             "another loss give it as loss=, or write a training loop inside task()"
         )
 
@@ -166,7 +166,7 @@ def _check_pair(pair: object) -> Pair:
         found = " and ".join(map(str, sorted({len(part) for part in parts})))
         raise ValueError(f"{found} inputs and {len(labels)} labels: give equally many, and at least one")
     if labels.is_complex() or labels.dtype == torch.bool:
-        raise ValueError(f"labels of type {labels.dtype}: give classes as whole numbers, binary labels as 1.0 or 0.0")
+        raise ValueError(f"labels of type {labels.dtype}: give classes as integers, binary labels as 1.0 or 0.0")
     return inputs, labels if labels.is_floating_point() else labels.to(torch.int64)
 
 

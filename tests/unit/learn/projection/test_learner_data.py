@@ -64,7 +64,7 @@ def test_binary_labels_are_learned():
         (lambda x, y: [], "the data yields no batches"),
         (lambda x, y: ((x, y) for _ in range(9)), "can be read only once"),
         (lambda x, y: (x.index_fill(0, torch.tensor(3), torch.nan), y), "inputs of task 'a' are not all finite"),
-        (lambda x, y: (x, y > 0), "labels of type torch.bool: give classes as whole numbers"),
+        (lambda x, y: (x, y > 0), "labels of type torch.bool: give classes as integers"),
         (lambda x, y: (x, y.to(torch.complex64)), "labels of type torch.complex64"),
     ],
 )
