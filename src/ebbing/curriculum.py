@@ -13,6 +13,7 @@ stored    samples of a task seen before: the ones kept (True), or fresh ones  bo
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self, get_args
@@ -21,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebbing._validate import check_count
+from ebbing.learners import LinearLearner
 from ebbing.problem import Problem, check_problem
 
 Step = Mapping[int, int] | Mapping[str, int] | Mapping[int | str, int]
@@ -218,23 +220,35 @@ class Curriculum:
         return f"Curriculum([{', '.join(map(repr, self.steps))}]{', stored=True' * self.stored})"
 
 
+CurriculumLike = Curriculum | Sequence[Step]
+"""A curriculum, or its steps."""
+
+
 def check_curriculum(curriculum: object) -> Curriculum:
-    """Return a curriculum, if it is one.
+    """Return a curriculum; a list of steps becomes one.
 
     Args:
-        curriculum: The curriculum.
+        curriculum: The curriculum, or its steps.
 
     Returns:
-        The same curriculum.
+        The curriculum.
 
     Raises:
-        ValueError: If it is something else, such as a list of steps.
+        ValueError: If it is something else, such as a learner.
+
+    Example:
+        >>> check_curriculum([{0: 50}, {1: 50}])
+        Curriculum([{0: 50}, {1: 50}])
     """
-    if not isinstance(curriculum, Curriculum):
-        raise ValueError(
-            f"curriculum={curriculum!r}: give a Curriculum, such as Curriculum([{{0: 50}}, {{1: 50, 0: 10}}])"
-        )
-    return curriculum
+    if isinstance(curriculum, Curriculum):
+        return curriculum
+    if isinstance(curriculum, list | tuple):
+        return Curriculum(curriculum)
+    if isinstance(curriculum, LinearLearner):
+        raise ValueError(f"curriculum={curriculum!r} is a learner: write learner={curriculum!r}")
+    raise ValueError(
+        f"curriculum={reprlib.repr(curriculum)}: give a Curriculum, such as Curriculum([{{0: 50}}, {{1: 50, 0: 10}}])"
+    )
 
 
 def _checked(s: int, step: object) -> Step:

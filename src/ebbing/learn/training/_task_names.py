@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ebbing._tables import with_article
+
 
 def check_name(task: object, call: str) -> None:
     """Raise an error if a task is not given by its name.
@@ -24,9 +26,7 @@ def check_name(task: object, call: str) -> None:
         return
     if task is None or isinstance(task, int | float):
         raise ValueError(f"task {task!r}: give a name, a string, as in {call}")
-    kind = type(task).__name__
-    article = "an" if kind[0] in "AEIOUaeiou" else "a"
-    raise ValueError(f"task is {article} {kind}: give the task's name first, as in {call}")
+    raise ValueError(f"task is {with_article(type(task).__name__)}: give the task's name first, as in {call}")
 
 
 def check_new_name(task: object, learned: Sequence[str]) -> None:

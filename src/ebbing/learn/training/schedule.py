@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ebbing._tables import with_article
 from ebbing._validate import check_count
 from ebbing.learn._inputs import Inputs
 from ebbing.learn.training._divergence import LossRecord
@@ -111,8 +112,8 @@ def check_schedule(schedule: object, method: type) -> None:
     """
     if isinstance(schedule, nn.Module):
         raise ValueError(
-            f"schedule is a {type(schedule).__name__}: did you mean {method.__name__}().start(network)? The settings "
-            "come first, then the network"
+            f"schedule is {with_article(type(schedule).__name__)}: did you mean {method.__name__}().start(network)? "
+            "The settings come first, then the network"
         )
     if not isinstance(schedule, Schedule):
         raise ValueError(
