@@ -118,7 +118,7 @@ def learn_step(w: Array, X: Array, y: Array, learner: LinearLearner) -> Array:
         case OnePassSgd():
             for a in range(X.shape[1]):
                 x = X[:, a]  # (runs, p)
-                w = w + learner.rate * x * (y[:, a] - np.einsum("bp,bp->b", x, w))[:, None]
+                w = w + learner.learning_rate * x * (y[:, a] - np.einsum("bp,bp->b", x, w))[:, None]
             return w
     Xt = X.transpose(0, 2, 1)
     residual = y[:, :, None] - X @ w[:, :, None]  # (runs, N, 1)

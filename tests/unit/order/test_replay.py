@@ -310,7 +310,7 @@ def test_plans_with_which_gradient_steps_diverge_are_not_taken():
     assert plan.value <= plan.none
     assert expect(problem, plan.curriculum, learner=learner).generalization == pytest.approx(plan.value)
     assert np.isinf(replay_curve(problem, [0, 60], learner=learner).generalization).tolist() == [False, True]
-    with pytest.raises(ValueError, match="use a rate below"):
+    with pytest.raises(ValueError, match="use a learning rate below"):
         best_replay(problem, 120, learner=GradientSteps(0.1, 20))
 
 

@@ -196,7 +196,7 @@ def test_bad_input(sampler):
         sampler(PROBLEM, 3, curriculum=Curriculum([{7: 5}]))
     with pytest.raises(ValueError, match=r"step 2 mixes tasks.*step of its own"):
         sampler(PROBLEM, 3, curriculum=REPLAY, learner=OnePassSgd(0.01))
-    with pytest.raises(ValueError, match=r"diverges along eigenvalues of X'X above 2 / rate"):
+    with pytest.raises(ValueError, match=r"diverges along eigenvalues of X'X above 2 / learning_rate"):
         sampler(PROBLEM, 3, learner=GradientSteps(0.5, 10))
 
 

@@ -176,7 +176,7 @@ def test_one_pass_sgd_on_mixtures_is_refused():
 
 
 def test_one_pass_sgd_that_diverges_is_refused():
-    with pytest.raises(ValueError, match=r"with p=200 .* from a rate of 2 / \(p \+ 2\) = 0.009901 on"):
+    with pytest.raises(ValueError, match=r"with p=200 .* from a learning rate of 2 / \(p \+ 2\) = 0.009901 on"):
         expect(PROBLEM, learner=OnePassSgd(2 / 202))
     assert np.isfinite(expect(PROBLEM, learner=OnePassSgd(0.0099)).errors).all()
 
