@@ -125,8 +125,8 @@ def warn_of_rare_eigenvalues(samples: npt.NDArray[np.int64], p: int, learner: Li
         if square > 4 * min(N, p):  # f^2 <= 4 along every eigenvalue up to 2 / learning_rate
             warn(
                 f"{learner} with N={N} samples in a step and p={p}: the expectation comes from eigenvalues of X'X "
-                f"above 2 / learning_rate = {2 / learner.learning_rate:.4g}, which are rare, and along which steps diverge. "
-                f"Runs are usually far better; {_WAY_OUT[GradientSteps]} for an expectation that describes them"
+                f"above 2 / learning_rate = {2 / learner.learning_rate:.4g}, which are rare, and along which steps "
+                f"diverge. Runs are usually far better; {_WAY_OUT[GradientSteps]} for an expectation that describes them"
             )
             return
 
