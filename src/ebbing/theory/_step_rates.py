@@ -126,7 +126,8 @@ def warn_of_rare_eigenvalues(samples: npt.NDArray[np.int64], p: int, learner: Li
             warn(
                 f"{learner} with N={N} samples in a step and p={p}: the expectation comes from eigenvalues of X'X "
                 f"above 2 / learning_rate = {2 / learner.learning_rate:.4g}, which are rare, and along which steps "
-                f"diverge. Runs are usually far better; {_WAY_OUT[GradientSteps]} for an expectation that describes them"
+                f"diverge. Runs are usually far better; {_WAY_OUT[GradientSteps]} for an expectation that describes "
+                "them"
             )
             return
 
