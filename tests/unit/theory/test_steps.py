@@ -199,7 +199,7 @@ def test_a_list_of_steps_is_a_curriculum():
 
 def test_other_things_than_curricula_and_learners_are_refused():
     with pytest.raises(ValueError, match="give a Curriculum"):
-        expect(PROBLEM, "AB")
+        expect(PROBLEM, "AB")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"curriculum=Ridge\(penalty=1.0\) is a learner: write learner=Ridge\(penalty"):
         expect(PROBLEM, Ridge(1))  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="step 2 is 7: give task -> samples"):
