@@ -30,12 +30,13 @@ class EntryError(ValueError):
         self.name, self.index = name, index
 
 
-def check_count(name: str, value: object) -> int:
+def check_count(name: str, value: object, least: int = 1) -> int:
     """Return a value as an integer from 1 to 2^53; 50.0 is accepted as 50.
 
     Args:
         name: Name of the argument.
         value: Its value.
+        least: The smallest integer that is allowed, 1 or 0.
 
     Returns:
         The integer.
@@ -49,9 +50,9 @@ def check_count(name: str, value: object) -> int:
     """
     number = _whole(value)
     if number is None:
-        raise ValueError(f"{name}={reprlib.repr(value)}: give a whole number >= 1")
-    if not 1 <= number <= LARGEST_COUNT:
-        raise ValueError(f"{name}={_shown(number)}: give a whole number from 1 to 2^53")
+        raise ValueError(f"{name}={reprlib.repr(value)}: give a whole number >= {least}")
+    if not least <= number <= LARGEST_COUNT:
+        raise ValueError(f"{name}={_shown(number)}: give a whole number from {least} to 2^53")
     return number
 
 

@@ -13,6 +13,7 @@ stored    samples of a task seen before: the ones kept (True), or fresh ones  bo
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Self, get_args
@@ -21,6 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebbing._validate import check_count
+from ebbing.learners import LinearLearner
 from ebbing.problem import Problem, check_problem
 
 Step = Mapping[int, int] | Mapping[str, int] | Mapping[int | str, int]
@@ -108,7 +110,7 @@ class Curriculum:
 
         Args:
             problem: The tasks, in the order of learning.
-            memory: The number of samples of each old task, at every step.
+            memory: The number of samples of each old task, at every step; 0 for no replay.
             how: "concurrent": the samples of old tasks are mixed with those of the new one. "sequential": after each
                 new task, the old ones follow one by one, each in a step of its own. "hybrid": old tasks similar to the
                 new one (<w*_i - w_0, w*_t - w_0> > 0) are mixed with it, the others follow one by one.
@@ -126,16 +128,19 @@ class Curriculum:
             Curriculum([{0: 50}, {1: 50, 0: 10}, {2: 50, 0: 10, 1: 10}])
             >>> Curriculum.replay(problem, memory=10, how="sequential")
             Curriculum([{0: 50}, {1: 50}, {0: 10}, {2: 50}, {0: 10}, {1: 10}])
+            >>> Curriculum.replay(problem, memory=0)
+            Curriculum([{0: 50}, {1: 50}, {2: 50}])
         """
         check_problem(problem)
-        memory = check_count("memory", memory)
+        memory = check_count("memory", memory, least=0)
         if how not in get_args(Replay):
             raise ValueError(f"how={how!r}: give one of {', '.join(get_args(Replay))}")
         steps: list[dict[int, int]] = []
         for t, n in enumerate(problem.n):
-            together = [j for j in range(t) if how == "concurrent" or (how == "hybrid" and problem.gram[t, j] > 0)]
+            old = range(t) if memory else ()
+            together = [j for j in old if how == "concurrent" or (how == "hybrid" and problem.gram[t, j] > 0)]
             steps.append({t: int(n)} | dict.fromkeys(together, memory))
-            steps += [{j: memory} for j in range(t) if j not in together]
+            steps += [{j: memory} for j in old if j not in together]
         plan = cls(steps, stored=stored)
         plan.samples(problem)
         return plan
@@ -215,23 +220,35 @@ class Curriculum:
         return f"Curriculum([{', '.join(map(repr, self.steps))}]{', stored=True' * self.stored})"
 
 
+CurriculumLike = Curriculum | Sequence[Step]
+"""A curriculum, or its steps."""
+
+
 def check_curriculum(curriculum: object) -> Curriculum:
-    """Return a curriculum, if it is one.
+    """Return a curriculum; a list of steps becomes one.
 
     Args:
-        curriculum: The curriculum.
+        curriculum: The curriculum, or its steps.
 
     Returns:
-        The same curriculum.
+        The curriculum.
 
     Raises:
-        ValueError: If it is something else, such as a list of steps.
+        ValueError: If it is something else, such as a learner.
+
+    Example:
+        >>> check_curriculum([{0: 50}, {1: 50}])
+        Curriculum([{0: 50}, {1: 50}])
     """
-    if not isinstance(curriculum, Curriculum):
-        raise ValueError(
-            f"curriculum={curriculum!r}: give a Curriculum, such as Curriculum([{{0: 50}}, {{1: 50, 0: 10}}])"
-        )
-    return curriculum
+    if isinstance(curriculum, Curriculum):
+        return curriculum
+    if isinstance(curriculum, list | tuple):
+        return Curriculum(curriculum)
+    if isinstance(curriculum, LinearLearner):
+        raise ValueError(f"curriculum={curriculum!r} is a learner: write learner={curriculum!r}")
+    raise ValueError(
+        f"curriculum={reprlib.repr(curriculum)}: give a Curriculum, such as Curriculum([{{0: 50}}, {{1: 50, 0: 10}}])"
+    )
 
 
 def _checked(s: int, step: object) -> Step:

@@ -11,7 +11,7 @@ learner             how it learns                                       f(s), fo
 ==================  ==================================================  =====================================
 MinimumNorm         to the nearest weights that fit (the paper)         1
 Ridge               penalty |w' - w|^2                                  s / (s + penalty)
-GradientSteps       early stopping of gradient descent on |y - Xw|^2/2  1 - (1 - rate s)^steps
+GradientSteps       early stopping of gradient descent on |y - Xw|^2/2  1 - (1 - learning_rate s)^steps
 GradientFlow        the same in continuous time                         1 - exp(-time s)
 Averaged            averages minimum norm with the weights before       weight
 OnePassSgd          one gradient step per sample, each used once        not a filter of X'X: its own recursion
@@ -137,30 +137,31 @@ class GradientSteps:
     """Take a number of gradient steps on |y - X w|^2 / 2 from the weights before: early stopping.
 
     Args:
-        rate: The learning rate, > 0. Steps diverge along eigenvectors of X'X with eigenvalues above 2 / rate.
+        learning_rate: The learning rate, > 0. Steps diverge along eigenvectors of X'X with eigenvalues above
+            2 / learning_rate.
         steps: The number of steps, >= 1.
 
     Attributes:
-        rate: The learning rate.
+        learning_rate: The learning rate.
         steps: The number of steps.
 
     Raises:
-        ValueError: If the rate is not positive, or the number of steps is not a whole number >= 1.
+        ValueError: If the learning rate is not positive, or the number of steps is not a whole number >= 1.
 
     Example:
-        >>> GradientSteps(rate=0.5, steps=2).filter(np.array([1.0, 2.0])).tolist()
+        >>> GradientSteps(learning_rate=0.5, steps=2).filter(np.array([1.0, 2.0])).tolist()
         [0.75, 1.0]
     """
 
-    rate: float
+    learning_rate: float
     steps: int
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", _positive("rate", self.rate))
+        object.__setattr__(self, "learning_rate", _positive("learning_rate", self.learning_rate))
         object.__setattr__(self, "steps", check_count("steps", self.steps))
 
     def filter(self, s: Array) -> Array:
-        """Return f(s) = 1 - (1 - rate s)^steps, the share of the error that a step removes.
+        """Return f(s) = 1 - (1 - learning_rate s)^steps, the share of the error that a step removes.
 
         Args:
             s: Eigenvalues of X'X.
@@ -168,12 +169,12 @@ class GradientSteps:
         Returns:
             The filter, of the same shape.
         """
-        x = self.rate * np.asarray(s)
+        x = self.learning_rate * np.asarray(s)
         small = np.minimum(x, 0.5)  # without cancellation for small x
         return np.where(x < 0.5, -np.expm1(self.steps * np.log1p(-small)), 1 - (1 - x) ** self.steps)
 
     def filter_derivative(self, s: Array) -> Array:
-        """Return f'(s) = rate steps (1 - rate s)^(steps - 1), the derivative of the filter.
+        """Return f'(s) = learning_rate steps (1 - learning_rate s)^(steps - 1), the derivative of the filter.
 
         Args:
             s: Eigenvalues of X'X.
@@ -181,12 +182,12 @@ class GradientSteps:
         Returns:
             The derivative, of the same shape.
         """
-        return self.rate * self.steps * (1 - self.rate * np.asarray(s)) ** (self.steps - 1)
+        return self.learning_rate * self.steps * (1 - self.learning_rate * np.asarray(s)) ** (self.steps - 1)
 
 
 @dataclass(frozen=True)
 class GradientFlow:
-    """Follow the gradient of |y - X w|^2 / 2 for a time: early stopping of gradient descent with a small rate.
+    """Follow the gradient of |y - X w|^2 / 2 for a time: early stopping of gradient descent with a small learning rate.
 
     Args:
         time: How long, > 0: learning rate times number of steps.
@@ -281,26 +282,26 @@ class Averaged:
 
 @dataclass(frozen=True)
 class OnePassSgd:
-    """Take one gradient step per sample, w + rate x (y - x'w), and use each sample once.
+    """Take one gradient step per sample, w + learning_rate x (y - x'w), and use each sample once.
 
     Args:
-        rate: The learning rate, > 0. Errors grow for rates above 2 / (p + 2).
+        learning_rate: The learning rate, > 0. Errors grow for rates above 2 / (p + 2).
 
     Attributes:
-        rate: The learning rate.
+        learning_rate: The learning rate.
 
     Raises:
-        ValueError: If the rate is not positive.
+        ValueError: If the learning rate is not positive.
 
     Example:
-        >>> OnePassSgd(rate=0.01)
-        OnePassSgd(rate=0.01)
+        >>> OnePassSgd(learning_rate=0.01)
+        OnePassSgd(learning_rate=0.01)
     """
 
-    rate: float
+    learning_rate: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "rate", _positive("rate", self.rate))
+        object.__setattr__(self, "learning_rate", _positive("learning_rate", self.learning_rate))
 
 
 LinearLearner = MinimumNorm | Ridge | GradientSteps | GradientFlow | Averaged | OnePassSgd
@@ -325,8 +326,8 @@ def check_learner(learner: object) -> LinearLearner:
     """
     if not isinstance(learner, LinearLearner):
         raise ValueError(
-            f"learner={learner!r}: give MinimumNorm(), Ridge(penalty), GradientSteps(rate, steps), GradientFlow(time), "
-            "Averaged(weight) or OnePassSgd(rate)"
+            f"learner={learner!r}: give MinimumNorm(), Ridge(penalty), GradientSteps(learning_rate, steps), "
+            "GradientFlow(time), Averaged(weight) or OnePassSgd(learning_rate)"
         )
     return learner
 

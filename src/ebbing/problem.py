@@ -151,23 +151,26 @@ class Problem(Constructors):
         """Dimension of the span of the ground truths."""
         return semidefinite(self.gram)[1]
 
-    def reordered(self, order: Sequence[int] | npt.NDArray[np.integer]) -> Self:
+    def reordered(self, order: Sequence[int] | Sequence[str] | npt.NDArray[np.integer]) -> Self:
         """Return the same tasks learned in another order.
 
         Args:
-            order: A permutation of 0..T-1 (T,); `order[t]` is the index of the task learned at place t.
+            order: A permutation of 0..T-1 (T,); `order[t]` is the index of the task learned at place t. Or the names
+                of all tasks.
 
         Returns:
             The problem with its tasks in that order.
 
         Raises:
-            ValueError: If the order is not a permutation of 0..T-1.
+            ValueError: If the order is neither a permutation of 0..T-1 nor one of the names.
 
         Example:
             >>> Problem.categories("AABB", n=50, p=100).reordered([0, 2, 1, 3]).names
             ('A1', 'B1', 'A2', 'B2')
+            >>> Problem.categories("AB", n=50, p=100).reordered(("B1", "A1")).names
+            ('B1', 'A1')
         """
-        index = check_order(order, self.T)
+        index = check_order(places_of(order, self.names), self.T)
         return self._copy(
             gram=self.gram[np.ix_(index, index)],
             gaps=self.gaps[np.ix_(index, index)],
@@ -225,6 +228,29 @@ def _distinct(names: Iterable[str], T: int) -> tuple[str, ...]:
 
 def _short(values: npt.NDArray[Any]) -> str:
     return f"{values[0]:g}" if np.all(values == values[0]) else f"[{', '.join(f'{v:g}' for v in values)}]"
+
+
+def places_of(order: Any, names: Sequence[str]) -> Any:
+    """Return an order that is given by the names of the tasks as their places, and any other as it is.
+
+    Args:
+        order: What a user gave.
+        names: The names of the tasks.
+
+    Returns:
+        The order.
+
+    Raises:
+        ValueError: If it has names, and not each of them once.
+    """
+    if not isinstance(order, list | tuple | np.ndarray) or not any(isinstance(task, str) for task in order):
+        return order
+    places = {name: i for i, name in enumerate(names)}
+    found = [places.get(task, -1) if isinstance(task, str) else -1 for task in order]
+    if sorted(found) != [*range(len(names))]:
+        known = ", ".join(map(repr, names[:8])) + ", ..." * (len(names) > 8)
+        raise ValueError(f"order={reprlib.repr([*order])}: give each of {known} exactly once, or their places from 0")
+    return found
 
 
 def check_problem(problem: object) -> None:

@@ -86,6 +86,17 @@ def test_curriculum_in_a_file(answer, run, tmp_path):
         assert message in done.stderr
 
 
+def test_replay_of_zero_samples_is_the_plain_sequence(answer):
+    plain = parse(answer("expect", *TASKS, "--json"))
+    assert parse(answer("expect", *TASKS, "--replay", "0", "--json"))["forgetting"] == plain["forgetting"]
+    text = answer("replay", *TASKS, "--budget", "0")
+    assert "without replay" in text
+    assert "What to mix" not in text
+    plan = parse(answer("replay", *TASKS, "--budget", "0", "--json"))["plan"]
+    assert plan["used"] == 0
+    assert plan["value"] == plan["none"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -96,7 +107,7 @@ def test_curriculum_in_a_file(answer, run, tmp_path):
         (("order", *TASKS, "--replay", "5", "--front"), "leave out --plot and --front"),
         (("replay", *TASKS, "--plot", "x.doc"), "ends in .png, .svg or .pdf"),
         (("replay", "--tasks", "orthogonal:1", "-n", "5", "-p", "9"), "replay needs an old task"),
-        (("replay", *TASKS, "--budget", "0"), "--budget 0: give a whole number"),
+        (("replay", *TASKS, "--budget", "-1"), "--budget -1: give a whole number from 0"),
     ],
 )
 def test_bad_input(run, arguments, message):

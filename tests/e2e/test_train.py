@@ -122,7 +122,7 @@ BAD_SETTINGS = [
     (("--num-tasks", "0"), "--num-tasks 0: give a whole number"),
     (("--train-images", "70000"), "MNIST has 60,000"),
     (("--seed", "-1"), "--seed -1"),
-    (("--method", "gpm", "--as-published"), "only trgp and trgp+ have a published variant"),
+    (("--method", "gpm", "--as-published"), "only trgp and trgp+ have a published variant; leave it out"),
     (("--epochs", "0"), "--epochs 0"),
     (
         ("--start-from", "latest"),

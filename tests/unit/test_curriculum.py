@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from ebbing import Curriculum, Problem
+from ebbing import Curriculum, Problem, expect
 
 PROBLEM = Problem.categories("AABB", n=[50, 40, 30, 20], p=200)
 
@@ -75,10 +75,20 @@ def test_stored_samples_are_at_most_those_seen():
         Curriculum.replay(PROBLEM, memory=31, stored=True).samples(PROBLEM.reordered([0, 1, 2, 3]))
 
 
+@pytest.mark.parametrize("how", ["concurrent", "sequential", "hybrid"])
+@pytest.mark.parametrize("stored", [False, True])
+def test_replay_of_no_samples_is_the_papers_curriculum(how, stored):
+    plan = Curriculum.replay(PROBLEM, 0, how=how, stored=stored)
+    assert plan.is_sequential(PROBLEM)
+    assert expect(PROBLEM, plan).forgetting == expect(PROBLEM).forgetting
+
+
 def test_other_bad_arguments_are_refused():
     with pytest.raises(ValueError, match="how='parallel': give one of concurrent, sequential, hybrid"):
         Curriculum.replay(PROBLEM, memory=3, how="parallel")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="memory=0"):
-        Curriculum.replay(PROBLEM, memory=0)
+    with pytest.raises(ValueError, match="memory=-1: give a whole number from 0 to"):
+        Curriculum.replay(PROBLEM, memory=-1)
+    with pytest.raises(ValueError, match="memory=True: give a whole number >= 0"):
+        Curriculum.replay(PROBLEM, memory=True)
     with pytest.raises(ValueError, match="stored='yes'"):
         Curriculum([{0: 1}], stored="yes")  # type: ignore[arg-type]

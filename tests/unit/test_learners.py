@@ -53,12 +53,12 @@ def test_filters_keep_their_digits_at_small_eigenvalues():
     [
         (lambda: Ridge(-0.5), "penalty=-0.5: must not be negative"),
         (lambda: Ridge(float("nan")), "penalty"),
-        (lambda: GradientSteps(0, 3), "rate=0: give a positive number"),
+        (lambda: GradientSteps(0, 3), "learning_rate=0: give a positive number"),
         (lambda: GradientSteps(0.1, 0), "steps=0"),
         (lambda: GradientFlow(-1), "time=-1"),
         (lambda: Averaged(1.5), "weight=1.5: give a share"),
         (lambda: Averaged(0), "weight=0"),
-        (lambda: OnePassSgd("x"), "rate"),  # type: ignore[arg-type]
+        (lambda: OnePassSgd("x"), "learning_rate"),  # type: ignore[arg-type]
         (lambda: check_learner(Ridge), "give MinimumNorm"),
         (lambda: check_learner("ridge"), "learner='ridge': give MinimumNorm"),
     ],

@@ -79,6 +79,19 @@ def test_orders_of_any_type(order):
     assert build(names=["a", "b"]).reordered(order).names == ("b", "a")
 
 
+@pytest.mark.parametrize("order", [("b", "a"), ["b", "a"], np.array(["b", "a"])])
+def test_orders_of_names(order):
+    problem = build(names=["a", "b"], n=[5, 6])
+    assert problem.reordered(order).names == ("b", "a")
+    assert problem.reordered(order).n.tolist() == [6, 5]
+
+
+@pytest.mark.parametrize("order", [["a"], ["a", "a"], ["a", "c"], ["a", 1], ["a", "b", "b"]])
+def test_no_orders_of_names(order):
+    with pytest.raises(ValueError, match=r"order=\['a'.*: give each of 'a', 'b' exactly once, or their places from 0"):
+        build(names=["a", "b"]).reordered(order)
+
+
 @pytest.mark.parametrize(
     "order",
     [[0], [0, 0], [0, 2], [1, 2], [-1, 0], [[0, 1]], [], "01", [0.0, 1.0], [0.0, 0.5], [False, True]],

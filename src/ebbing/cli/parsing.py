@@ -85,7 +85,7 @@ def parse_learner(text: str | None) -> LinearLearner:
     """How each step learns its samples: a name, and its numbers after a colon.
 
     >>> parse_learner("ridge:0.5"), parse_learner("gradient-steps:0.01,20"), parse_learner(None)
-    (Ridge(penalty=0.5), GradientSteps(rate=0.01, steps=20), MinimumNorm())
+    (Ridge(penalty=0.5), GradientSteps(learning_rate=0.01, steps=20), MinimumNorm())
     """
     from ebbing import learners
 

@@ -23,7 +23,7 @@ def replay(
         typer.Option(
             parser=parse_whole,
             metavar="NUMBER",
-            help="Samples that may be replayed in all; by default a fifth of the samples of all tasks.",
+            help="Samples that may be replayed in all, 0 for none; by default a fifth of the samples of all tasks.",
         ),
     ] = None,
     objective: Annotated[

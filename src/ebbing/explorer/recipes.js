@@ -9,7 +9,7 @@ const recipes = (() => {
   const PYTHON = {
     "minimum-norm": () => "",
     ridge: ({ penalty }) => `ebbing.Ridge(${penalty})`,
-    "gradient-steps": ({ rate, steps }) => `ebbing.GradientSteps(rate=${rate}, steps=${steps})`,
+    "gradient-steps": ({ rate, steps }) => `ebbing.GradientSteps(learning_rate=${rate}, steps=${steps})`,
     "gradient-flow": ({ time }) => `ebbing.GradientFlow(${time})`,
     averaged: ({ weight }) => `ebbing.Averaged(${weight})`,
     "one-pass-sgd": ({ rate }) => `ebbing.OnePassSgd(${rate})`,

@@ -54,7 +54,7 @@ class Learner(Protocol):
         checkpoint: Checkpoint | None,
         progress: ProgressCallback | None,
     ) -> None:
-        """Learn a task.
+        """Learn a task, and append its name to `tasks`.
 
         Args:
             task: Name of the task.
@@ -78,7 +78,7 @@ class Learner(Protocol):
         ...
 
     def state(self) -> dict[str, Tensor]:
-        """Return everything that has been learned.
+        """Return everything that has been learned, with the names of the tasks.
 
         Returns:
             Tensors by name.
@@ -86,7 +86,7 @@ class Learner(Protocol):
         ...
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Restore a state that `state` returned.
+        """Restore a state that `state` returned, `tasks` too.
 
         Args:
             state: Tensors by name.

@@ -43,7 +43,8 @@ def preset(
     Args:
         stream: A stream, or the short name of one with its default settings.
         method: The short name of a method.
-        as_published: For "trgp" and "trgp+": reproduce the authors' code where it departs from their papers.
+        as_published: For "trgp" and "trgp+": reproduce the authors' code where it departs from their papers. One
+            departure is in all presets: the direction that crosses the threshold is not protected.
         weights: For "trgp+": the weights of the trusted tasks, the most recent one first.
         recency: For "trgp+": r, for weights proportional to r^(t-j) instead.
         start_from: For "trgp-free": the weights from which a task starts.
@@ -72,7 +73,10 @@ def preset(
     if weights is not None and recency is not None:
         raise ValueError("weights and recency: give only one of them, since recency determines the weights")
     if method not in ("trgp", "trgp+") and as_published:
-        raise ValueError(f"as_published for method {method!r}: only trgp and trgp+ have a published variant")
+        raise ValueError(
+            f"as_published for method {method!r}: only trgp and trgp+ have a published variant; leave it out, as other "
+            "methods have one form"
+        )
     cifar = isinstance(stream, SplitCifar100)
     settings: AnyMethod = (_cifar100 if cifar else _mnist)(method, as_published)
     if epochs is not None:

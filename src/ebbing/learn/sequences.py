@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import reprlib
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -149,6 +150,9 @@ def train_node(
         learner = _start_learner(experiment, node.seed, device)
         if parent_weights is not None:
             learner.restore(load(parent_weights))
+            _check_tasks(
+                learner, node.path[:-1], "after restore(state)", "let state() hold them, and restore() set them"
+            )
         training_error = None
         if node.path:
             data = experiment.tasks.load(node.path[-1], node.seed).to(device)
@@ -209,6 +213,17 @@ def _learn(
     with torch.random.fork_rng(forked, device_type=device.type):  # dropout uses the global generators
         torch.manual_seed(number)
         learner.learn(str(path[-1]), data, generator=generator, checkpoint=checkpoint, progress=progress)
+    _check_tasks(learner, path, "after learn(task, ...)", "let learn() append the name of the task")
+
+
+def _check_tasks(learner: Learner, path: tuple[Occurrence, ...], when: str, way_out: str) -> None:
+    """Raise an error if a learner does not know its tasks: it would be tested as if it had not learned them."""
+    expected = [str(occurrence) for occurrence in path]
+    if not isinstance(learner, _PlainLearner) and list(learner.tasks) != expected:
+        raise ValueError(
+            f"{type(learner).__name__}.tasks is {reprlib.repr(learner.tasks)} {when}, not {reprlib.repr(expected)}, "
+            f"the names of all learned tasks: {way_out}"
+        )
 
 
 def _load_test(tasks: Tasks, occurrence: Occurrence, seed: int) -> tuple[Inputs, Tensor]:

@@ -122,6 +122,8 @@ class ReplayPlan(Tabular):
 
     def _answer(self) -> str:
         quantity = describe_objective(self.objective)
+        if self.budget == 0:
+            return f"Without replay, the {quantity} is {format_number(self.none, '.4g')}."
         if self.used == 0:
             return f"Replay nothing: no plan with up to {self.budget} old samples was found to reduce the {quantity}."
         samples = "1 sample" if self.used == 1 else f"{self.used} samples"
@@ -137,11 +139,12 @@ class ReplayPlan(Tabular):
 
     def _tables(self) -> Sequence[Table]:
         quantity, names = describe_objective(self.objective), self.problem.names
-        rows = [
-            ["without replay", format_number(self.none), "0"],
-            ["the same number of every old task", format_number(self.even), str(self.budget)],
-            ["this plan", format_number(self.value), str(self.used)],
-        ]
+        rows = [["without replay", format_number(self.none), "0"]]
+        if self.budget:
+            rows += [
+                ["the same number of every old task", format_number(self.even), str(self.budget)],
+                ["this plan", format_number(self.value), str(self.used)],
+            ]
         if not np.isnan(self.joint):
             rows.append(["all tasks in one step", format_number(self.joint), str(self.budget)])
         if self.proved:
@@ -151,7 +154,7 @@ class ReplayPlan(Tabular):
             certificate = f"Not proved: no replay of at most {self.budget} samples is below {bound}."
         else:
             certificate = "Not proved: the best plan that a local search found; no bound is known."
-        notes = [certificate, *hardly_learned_notes(self.problem)]
+        notes = [*[certificate] * (self.budget > 0), *hardly_learned_notes(self.problem)]
         _, (with_plan, without) = curriculum_values(
             self.problem, np.stack([self.replayed, 0 * self.replayed]) + np.diag(self.problem.n), self.learner
         )
@@ -169,16 +172,13 @@ class ReplayPlan(Tabular):
             if self.used < self.budget
             else []
         )
-        return (
-            Table(
-                f"{describe(self.problem)}\n{describe_step_model(self.learner)}; fresh samples are replayed.\n"
-                f"Replay of at most {self.budget} samples for the least {quantity}.",
-                ["", quantity, "samples replayed"],
-                rows,
-                [*notes, *unused],
-            ),
-            Table("What to mix into each step:", ["new task", "samples of old tasks"], steps, left=(0, 1)),
-        )
+        model = f"{describe(self.problem)}\n{describe_step_model(self.learner)}"
+        searched = f"; fresh samples are replayed.\nReplay of at most {self.budget} samples for the least {quantity}."
+        model += searched if self.budget else "."
+        compared = Table(model, ["", quantity, "samples replayed"], rows, [*notes, *unused])
+        if not self.budget:
+            return (compared,)
+        return compared, Table("What to mix into each step:", ["new task", "samples of old tasks"], steps, left=(0, 1))
 
     def __repr__(self) -> str:
         value = format_number(self.value)
@@ -198,7 +198,7 @@ def best_replay(
 
     Args:
         problem: The tasks, in the order of learning.
-        budget: How many samples may be replayed in all.
+        budget: How many samples may be replayed in all; 0 for none.
         objective: "forgetting", "generalization", the weight of forgetting from 0 to 1, or weights of both.
         learner: How each step learns.
         seconds: Approximate time for the search and its bound, after which 30 tasks and thousands of samples still take
@@ -218,7 +218,7 @@ def best_replay(
         ReplayPlan(budget=60, used=60, value=0.961636, proved=True)
     """
     criterion = Criterion.of(problem, objective)
-    budget = check_count("budget", budget)
+    budget = check_count("budget", budget, least=0)
     how = simplify_learner(check_learner(learner))
     if check_replay_tasks(problem) > MOST_TASKS:
         raise ValueError(f"the problem has {problem.T} tasks: replay is searched for at most {MOST_TASKS} tasks")
@@ -234,7 +234,9 @@ def best_replay(
     none, evenly = values(np.stack([nothing, even])).tolist()
     bound = -np.inf
     with heed_interrupts():
-        if not criterion.forgetting and isinstance(how, MinimumNorm):
+        if budget == 0:
+            replayed, bound = nothing, none
+        elif not criterion.forgetting and isinstance(how, MinimumNorm):
             replayed, bound = least_generalization(problem, budget, clock)
             bound *= criterion.generalization
         else:

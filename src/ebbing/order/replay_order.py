@@ -147,7 +147,7 @@ def best_order_with_replay(
         True
     """
     criterion = Criterion.of(problem, objective)
-    memory = memory if memory == 0 else check_count("memory", memory)
+    memory = check_count("memory", memory, least=0)
     T, report = check_replay_tasks(problem), heeding(check_progress(progress))
     check_rates_converge(problem.n, problem.p, check_learner(learner))
     if memory:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ebbing._tables import Table, Tabular, format_number
 from ebbing._validate import Array, check_seconds
-from ebbing.curriculum import Curriculum, check_curriculum
+from ebbing.curriculum import Curriculum, CurriculumLike, check_curriculum
 from ebbing.learners import LinearLearner, MinimumNorm
 from ebbing.order._clock import Clock, heed_interrupts
 from ebbing.order._curriculum_values import Counts, propagate_many
@@ -78,7 +78,7 @@ class Tuning(Tabular):
 
 def best_penalty(
     problem: Problem,
-    curriculum: Curriculum | None = None,
+    curriculum: CurriculumLike | None = None,
     objective: Objective = "generalization",
     *,
     per_step: bool = False,
@@ -107,7 +107,7 @@ def best_penalty(
 
 def best_stopping_time(
     problem: Problem,
-    curriculum: Curriculum | None = None,
+    curriculum: CurriculumLike | None = None,
     objective: Objective = "generalization",
     *,
     per_step: bool = False,
@@ -136,7 +136,7 @@ def best_stopping_time(
 
 def best_weight(
     problem: Problem,
-    curriculum: Curriculum | None = None,
+    curriculum: CurriculumLike | None = None,
     objective: Objective = "generalization",
     *,
     per_step: bool = False,
@@ -165,7 +165,7 @@ def best_weight(
 
 def _tune(
     problem: Problem,
-    curriculum: Curriculum | None,
+    curriculum: CurriculumLike | None,
     objective: Objective,
     family_of: Callable[[int], Family],
     per_step: bool,

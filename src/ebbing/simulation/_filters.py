@@ -78,7 +78,7 @@ class OnePass:
     """
 
     def __init__(self, learner: OnePassSgd, n: int, p: int, target: Array, sigma: float) -> None:
-        self.rate, self.n, self.line, self.target, self.sigma = learner.rate, n, p == 1, target[:, None], sigma
+        self.rate, self.n, self.line, self.target, self.sigma = learner.learning_rate, n, p == 1, target[:, None], sigma
         self.normals = 3 * n + len(target)
         self.freedom = np.concatenate([[p - len(target)], np.full(n, max(p - 2.0, 0.0))])
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ebbing import metrics
 from ebbing._validate import Array
-from ebbing.curriculum import Curriculum, check_curriculum, learned_before
+from ebbing.curriculum import Curriculum, CurriculumLike, check_curriculum, learned_before
 from ebbing.learners import LinearLearner, check_learner
 from ebbing.problem import Problem, check_problem
 from ebbing.theory._step_checks import check_rates_converge, check_single_tasks
@@ -56,12 +56,12 @@ class Schedule:
     stored: bool
 
     @classmethod
-    def of(cls, problem: Problem, curriculum: Curriculum | None, learner: LinearLearner) -> Schedule:
+    def of(cls, problem: Problem, curriculum: CurriculumLike | None, learner: LinearLearner) -> Schedule:
         """Return the steps of a curriculum, one task after another if it is None.
 
         Args:
             problem: The tasks.
-            curriculum: What is learned at each step; None for the paper's curriculum.
+            curriculum: What is learned at each step, a curriculum or its steps; None for the paper's curriculum.
             learner: How a step learns its samples.
 
         Returns:
@@ -76,7 +76,8 @@ class Schedule:
             check_rates_converge(problem.n, problem.p, learner)
             steps = tuple(Step((t,), (int(n),)) for t, n in enumerate(problem.n))
             return cls(problem, None, learner, steps, stored=False)
-        counts = check_curriculum(curriculum).samples(problem)
+        curriculum = check_curriculum(curriculum)
+        counts = curriculum.samples(problem)
         places = [np.flatnonzero(row) for row in counts]
         steps = tuple(
             Step(tuple(map(int, tasks)), tuple(map(int, row[tasks])))

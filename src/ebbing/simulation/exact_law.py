@@ -27,7 +27,7 @@ import numpy as np
 from ebbing._limits import check_memory
 from ebbing._progress import Progress
 from ebbing._validate import Array, check_count, check_seed
-from ebbing.curriculum import Curriculum
+from ebbing.curriculum import CurriculumLike
 from ebbing.learners import Averaged, LinearLearner, MinimumNorm, OnePassSgd
 from ebbing.problem import Problem
 from ebbing.simulation._filters import FilteredTask, OnePass
@@ -46,7 +46,7 @@ def simulate(
     runs: int = 300,
     seed: int = 0,
     *,
-    curriculum: Curriculum | None = None,
+    curriculum: CurriculumLike | None = None,
     learner: LinearLearner = MinimumNorm(),  # noqa: B008  (frozen)
     progress: Progress | None = None,
 ) -> Simulation:
@@ -58,8 +58,8 @@ def simulate(
         problem: The tasks, in the order of learning.
         runs: Number of independent runs.
         seed: Seed of the random numbers, a whole number >= 0.
-        curriculum: What is learned at each step; one task after another if None. Stored samples are the first ones that
-            the task was learned from.
+        curriculum: What is learned at each step, a `Curriculum` or a list of steps; one task after another if None.
+            Stored samples are the first ones that the task was learned from.
         learner: How a step learns its samples.
         progress: Called with the finished fraction, 0 to 1.
 
@@ -67,7 +67,7 @@ def simulate(
         The error matrix of every run (runs, S+1, T).
 
     Example:
-        >>> from ebbing import MeanEstimate, expect
+        >>> from ebbing import Curriculum, MeanEstimate, expect
         >>> problem = Problem.orthogonal(T=8, n=50, p=10**9, sigma=0.3)
         >>> sample = simulate(problem, runs=1000, seed=1)
         >>> sample.errors.shape
@@ -88,7 +88,7 @@ def simulate(
         errors[first : first + len(batch)] = batch
         if progress:
             progress((first + len(batch)) / runs)
-    return Simulation(problem, errors, curriculum, learner)
+    return Simulation(problem, errors, schedule.curriculum, learner)
 
 
 def simulate_metrics(
@@ -96,7 +96,7 @@ def simulate_metrics(
     runs: int = 300,
     seed: int = 0,
     *,
-    curriculum: Curriculum | None = None,
+    curriculum: CurriculumLike | None = None,
     learner: LinearLearner = MinimumNorm(),  # noqa: B008  (frozen)
     progress: Progress | None = None,
 ) -> SimulatedMetrics:
@@ -106,7 +106,7 @@ def simulate_metrics(
         problem: The tasks, in the order of learning.
         runs: Number of independent runs.
         seed: Seed of the random numbers, a whole number >= 0.
-        curriculum: What is learned at each step; one task after another if None.
+        curriculum: What is learned at each step, a `Curriculum` or a list of steps; one task after another if None.
         learner: How a step learns its samples.
         progress: Called with the finished fraction, 0 to 1.
 
@@ -123,15 +123,15 @@ def simulate_metrics(
     check_memory(f"the metrics of {runs:,} runs", 16.0 * runs, "use fewer runs")
     F, G = np.empty(runs), np.empty(runs)
     total = np.zeros((len(schedule.steps) + 1, problem.T))
-    can = can_forget(problem, curriculum)
+    can = can_forget(problem, schedule.curriculum)
     for first, batch in _batches(schedule, runs, seed):
         rows = slice(first, first + len(batch))
-        F[rows] = forgetting(problem, curriculum, batch) if can else np.nan
+        F[rows] = forgetting(problem, schedule.curriculum, batch) if can else np.nan
         G[rows] = generalization(batch)
         total += batch.sum(axis=0)
         if progress:
             progress((first + len(batch)) / runs)
-    return SimulatedMetrics(problem, F, G, total / runs, curriculum, learner)
+    return SimulatedMetrics(problem, F, G, total / runs, schedule.curriculum, learner)
 
 
 # -------------------------------------------------------------------- the exact law

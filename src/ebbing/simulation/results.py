@@ -16,7 +16,7 @@ from ebbing.learners import LinearLearner, MinimumNorm
 from ebbing.problem import Problem
 from ebbing.simulation import _steps
 from ebbing.simulation.estimate import MeanEstimate
-from ebbing.theory import expectation_if_finite
+from ebbing.theory import Expectation, InfiniteExpectationError, UnknownExpectationError, expect, expectation_if_finite
 from ebbing.theory._description import describe, describe_curriculum, describe_model, learning_notes
 from ebbing.theory._rates import Rates
 
@@ -150,10 +150,23 @@ def _sentence(result: Simulation | SimulatedMetrics) -> str:
     if runs < 2 or not _steps.can_forget(result.problem, result.curriculum):
         return ""
     found = MeanEstimate.of(result.forgetting)
-    theory = expectation_if_finite(result.problem, result.curriculum, learner=result.learner)
-    expected = "" if theory is None else f" Theory expects {format_number(theory.forgetting, '.4g')}."
+    theory = _theory(result)
+    if theory == "not finite":
+        median = format_number(float(np.median(result.forgetting)), ".4g")
+        return f"In half of {runs:,} runs, at most {median} is forgotten."
+    expected = "" if isinstance(theory, str) else f" Theory expects {format_number(theory.forgetting, '.4g')}."
     mean, error = format_number(found.mean, ".4g"), format_number(found.standard_error, ".2g")
     return f"On average over {runs:,} runs, {mean} ± {error} is forgotten.{expected}"
+
+
+def _theory(result: Simulation | SimulatedMetrics) -> Expectation | Literal["not finite", "not known"]:
+    """Return what theory expects, or why it has no number."""
+    try:
+        return expect(result.problem, result.curriculum, learner=result.learner)
+    except InfiniteExpectationError:
+        return "not finite"
+    except UnknownExpectationError:
+        return "not known"
 
 
 def _comparison(result: Simulation | SimulatedMetrics) -> Sequence[Table]:
@@ -165,7 +178,7 @@ def _comparison(result: Simulation | SimulatedMetrics) -> Sequence[Table]:
     if not forgets:
         del labels["forgetting"]
     estimates = {name: MeanEstimate.of(getattr(result, name)) for name in labels}
-    theory = expectation_if_finite(problem, curriculum, learner=result.learner)
+    theory = _theory(result)
     rows = [["mean of the runs" if runs > 1 else "the run", *(format_number(e.mean) for e in estimates.values())]]
     if runs > 1:
         rows += [
@@ -173,9 +186,13 @@ def _comparison(result: Simulation | SimulatedMetrics) -> Sequence[Table]:
             ["standard deviation of one run", *(format_number(e.std, ".4g") for e in estimates.values())],
         ]
     notes = [] if runs > 1 else ["One run has no standard error, so there is no z-score: use more runs."]
-    spread = [math.inf]
-    if theory is None:
-        rows.append(["theory: expected", *("infinite or not known" if curriculum else "not finite" for _ in labels)])
+    spread: list[float] = []
+    if theory == "not finite" and runs > 1:
+        medians = (float(np.median(getattr(result, name))) for name in labels)
+        rows.insert(0, ["median of the runs", *map(format_number, medians)])
+        notes.append("The expectation is infinite here: the mean of the runs does not converge; read the median.")
+    if isinstance(theory, str):
+        rows.append(["theory: expected", *(theory for _ in labels)])
     else:
         rows.append(["theory: expected", *(format_number(getattr(theory, name)) for name in labels)])
         if theory.has_std:
@@ -191,15 +208,18 @@ def _comparison(result: Simulation | SimulatedMetrics) -> Sequence[Table]:
             notes += learning_notes(problem, theory.errors, theory.forgetting if forgets else None)
     if runs > 1 and np.isinf(spread).any():
         notes.append("The variance is infinite here: standard errors and z-scores are not to be trusted.")
+    return (Table(_title(result), ["", *labels.values()], rows, notes),)
+
+
+def _title(result: Simulation | SimulatedMetrics) -> str:
+    """Return the problem, the number of runs, and the model."""
+    problem, curriculum, runs = result.problem, result.curriculum, len(result.generalization)
     count = f"{runs:,} run{'s' * (runs > 1)}"
     if curriculum is None and isinstance(result.learner, MinimumNorm):
-        title = f"{describe(problem)}; {count}\n{describe_model(problem.n, problem.p)}"
-    else:
-        first, model = describe_curriculum(
-            problem, curriculum or Curriculum.sequential(problem), result.learner
-        ).split("\n")  # fmt: skip
-        title = f"{first}; {count}\n{model}"
-    return (Table(title, ["", *labels.values()], rows, notes),)
+        return f"{describe(problem)}; {count}\n{describe_model(problem.n, problem.p)}"
+    steps = curriculum or Curriculum.sequential(problem)
+    first, model = describe_curriculum(problem, steps, result.learner).split("\n")
+    return f"{first}; {count}\n{model}"
 
 
 def _plot(result: Simulation | SimulatedMetrics, ax: Axes | None, quantity: Quantity) -> Axes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ebbing._validate import Array, check_count, check_seed
-from ebbing.curriculum import Curriculum
+from ebbing.curriculum import CurriculumLike
 from ebbing.learners import Averaged, LinearLearner, MinimumNorm, OnePassSgd
 from ebbing.problem import Problem, check_problem
 from ebbing.simulation._span import NUMBERS_AT_ONCE, ground_truths
@@ -21,7 +21,7 @@ def simulate_textbook(
     runs: int = 300,
     seed: int = 0,
     *,
-    curriculum: Curriculum | None = None,
+    curriculum: CurriculumLike | None = None,
     learner: LinearLearner = MinimumNorm(),  # noqa: B008  (frozen)
 ) -> Simulation:
     """Draw every feature and label and solve every step: the plain reference of `simulate`.
@@ -32,8 +32,8 @@ def simulate_textbook(
         problem: The tasks, in the order of learning.
         runs: Number of independent runs.
         seed: Seed of the random numbers, a whole number >= 0.
-        curriculum: What is learned at each step; one task after another if None. Stored samples are the first ones that
-            the task was learned from.
+        curriculum: What is learned at each step, a `Curriculum` or a list of steps; one task after another if None.
+            Stored samples are the first ones that the task was learned from.
         learner: How a step learns its samples.
 
     Returns:
@@ -43,7 +43,7 @@ def simulate_textbook(
         >>> problem = Problem.orthogonal(T=3, n=5, p=20, sigma=0.3)
         >>> simulate_textbook(problem, runs=10).errors.shape
         (10, 4, 3)
-        >>> simulate_textbook(problem, runs=10, curriculum=Curriculum.joint(problem)).errors.shape
+        >>> simulate_textbook(problem, runs=10, curriculum=[{0: 5, 1: 5, 2: 5}]).errors.shape
         (10, 2, 3)
     """
     rng = np.random.default_rng(check_seed(seed))
@@ -67,7 +67,7 @@ def simulate_textbook(
             w = learn_step(w, X, y, learner)
             difference = w[:, None, :] - truths  # (batch, T, p)
             errors[first : first + batch, s + 1] = np.einsum("bip,bip->bi", difference, difference)
-    return Simulation(problem, errors, curriculum, learner)
+    return Simulation(problem, errors, schedule.curriculum, learner)
 
 
 def _draw(
@@ -118,7 +118,7 @@ def learn_step(w: Array, X: Array, y: Array, learner: LinearLearner) -> Array:
         case OnePassSgd():
             for a in range(X.shape[1]):
                 x = X[:, a]  # (runs, p)
-                w = w + learner.rate * x * (y[:, a] - np.einsum("bp,bp->b", x, w))[:, None]
+                w = w + learner.learning_rate * x * (y[:, a] - np.einsum("bp,bp->b", x, w))[:, None]
             return w
     Xt = X.transpose(0, 2, 1)
     residual = y[:, :, None] - X @ w[:, :, None]  # (runs, N, 1)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ebbing.curriculum import Curriculum, check_curriculum
+from ebbing.curriculum import Curriculum, CurriculumLike, check_curriculum
 from ebbing.learners import LinearLearner, MinimumNorm, check_learner, simplify_learner
 from ebbing.problem import Problem, check_problem
 from ebbing.theory._rates import InfiniteExpectationError, UnknownExpectationError, finite_rates
@@ -17,7 +17,10 @@ _MINIMUM_NORM = MinimumNorm()
 
 
 def expect(
-    problem: Problem, curriculum: Curriculum | None = None, *, learner: LinearLearner = _MINIMUM_NORM
+    problem: Problem,
+    curriculum: CurriculumLike | None = None,
+    *,
+    learner: LinearLearner = _MINIMUM_NORM,
 ) -> Expectation:
     """Compute the expected error matrix, forgetting and generalization error of any problem.
 
@@ -26,7 +29,8 @@ def expect(
 
     Args:
         problem: The tasks; without a curriculum, in the order of learning.
-        curriculum: The steps of learning; None: one task after another, each with its n samples.
+        curriculum: The steps of learning, a `Curriculum` or a list of steps; None: one task after another, each with
+            its n samples.
         learner: How each step learns its samples.
 
     Returns:
@@ -45,11 +49,13 @@ def expect(
         >>> problem = Problem.categories("AABB", n=50, p=200, sigma=0.3)
         >>> expect(problem, Curriculum.replay(problem, memory=10))
         Expectation(T=4, steps=4, forgetting=0.399041, generalization=1.26055)
+        >>> expect(problem, [{"A1": 50}, {"B1": 50}, {"A1": 10}])
+        Expectation(T=4, steps=3, forgetting=0.169695, generalization=1.05497)
     """
     check_problem(problem)
     learner = check_learner(learner)
     if curriculum is not None:
-        check_curriculum(curriculum)
+        curriculum = check_curriculum(curriculum)
     effective = simplify_learner(learner)
     if effective == _MINIMUM_NORM and (curriculum is None or curriculum.is_sequential(problem)):
         return _expect_sequence(problem)
@@ -72,7 +78,7 @@ def _expect_sequence(problem: Problem) -> Expectation:
 
 
 def expectation_if_finite(
-    problem: Problem, curriculum: Curriculum | None = None, *, learner: LinearLearner = _MINIMUM_NORM
+    problem: Problem, curriculum: CurriculumLike | None = None, *, learner: LinearLearner = _MINIMUM_NORM
 ) -> Expectation | None:
     """Return what `expect` returns, or None where the expectation is infinite or not known.
 

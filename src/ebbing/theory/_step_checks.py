@@ -13,19 +13,19 @@ from ebbing.theory._wishart import TOO_LARGE
 
 def check_rates_converge(samples: npt.NDArray[np.int64], p: int, learner: LinearLearner) -> None:
     """Raise where gradient steps diverge: N samples in each step (S,), p parameters."""
-    if isinstance(learner, OnePassSgd) and learner.rate >= (largest := 2 / (p + 2)):
+    if isinstance(learner, OnePassSgd) and learner.learning_rate >= (largest := 2 / (p + 2)):
         raise ValueError(
-            f"{learner}: with p={p} every sample increases the expected error from a rate of 2 / (p + 2) = "
-            f"{largest:.4g} on; use a smaller rate"
+            f"{learner}: with p={p} every sample increases the expected error from a learning rate of 2 / (p + 2) = "
+            f"{largest:.4g} on; use a smaller learning rate"
         )
     if isinstance(learner, GradientSteps):
         N = int(samples.max())
         edge = (np.sqrt(N) + np.sqrt(p)) ** 2
         if diverging(samples, p, learner).any():
             raise ValueError(
-                f"{learner} diverges along eigenvalues of X'X above 2 / rate = {2 / learner.rate:.4g}, and with "
-                f"N={N} samples in a step and p={p} they reach (sqrt(N) + sqrt(p))^2 = {edge:.4g}; use a rate below "
-                f"{2 / edge:.4g}"
+                f"{learner} diverges along eigenvalues of X'X above 2 / learning_rate = "
+                f"{2 / learner.learning_rate:.4g}, and with N={N} samples in a step and p={p} they reach "
+                f"(sqrt(N) + sqrt(p))^2 = {edge:.4g}; use a learning rate below {2 / edge:.4g}"
             )
 
 
@@ -33,7 +33,7 @@ def diverging(samples: npt.NDArray[np.int64], p: int, learner: LinearLearner) ->
     """Return where gradient steps diverge along typical eigenvalues: N samples in each step (any shape)."""
     if not isinstance(learner, GradientSteps):
         return np.zeros(samples.shape, dtype=np.bool_)
-    return learner.rate * (np.sqrt(samples) + np.sqrt(p)) ** 2 > 2
+    return learner.learning_rate * (np.sqrt(samples) + np.sqrt(p)) ** 2 > 2
 
 
 def check_single_tasks(samples: npt.NDArray[np.int64], learner: LinearLearner) -> None:
@@ -123,4 +123,6 @@ def check_representable(errors: npt.NDArray[np.float64], learner: LinearLearner)
         UnknownExpectationError: If one of them is not finite.
     """
     if isinstance(learner, GradientSteps) and not np.isfinite(errors).all():
-        raise UnknownExpectationError(f"{learner}: {TOO_LARGE}; use a smaller rate or fewer steps, or simulate")
+        raise UnknownExpectationError(
+            f"{learner}: {TOO_LARGE}; use a smaller learning rate or fewer steps, or simulate"
+        )

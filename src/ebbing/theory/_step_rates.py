@@ -67,7 +67,7 @@ class StepRates:
         if isinstance(learner, Averaged):
             return _averaged(_to_the_end(samples, p), learner.weight)
         if isinstance(learner, OnePassSgd):
-            return _one_pass(samples, p, learner.rate)
+            return _one_pass(samples, p, learner.learning_rate)
         different = {N: _filtered(N, p, learner) for N in np.unique(samples).tolist()}
         return cls(*np.array([different[N] for N in samples.tolist()]).T)
 
@@ -101,7 +101,7 @@ def functions_of(learner: Ridge | GradientSteps | GradientFlow) -> Functions:
             case Ridge():
                 left = learner.penalty / (s + learner.penalty)
             case GradientSteps():
-                left = (1 - learner.rate * s) ** learner.steps
+                left = (1 - learner.learning_rate * s) ** learner.steps
             case GradientFlow():
                 left = np.exp(-learner.time * s)
         return np.array([f, left, f * left, f**2, f**2 / s, f * learner.filter_derivative(s)])
@@ -113,7 +113,7 @@ def tail_of(learner: Ridge | GradientSteps | GradientFlow) -> Tail | None:
     """Return what rare eigenvalues add to the expected traces of `functions_of`; None where it is nothing."""
     if not isinstance(learner, GradientSteps):
         return None
-    return partial(rare_traces, learner.rate, learner.steps)
+    return partial(rare_traces, learner.learning_rate, learner.steps)
 
 
 def warn_of_rare_eigenvalues(samples: npt.NDArray[np.int64], p: int, learner: LinearLearner) -> None:
@@ -122,11 +122,12 @@ def warn_of_rare_eigenvalues(samples: npt.NDArray[np.int64], p: int, learner: Li
         return
     for N in np.unique(samples).tolist():
         square = _traces(N, p, learner)[3]
-        if square > 4 * min(N, p):  # f^2 <= 4 along every eigenvalue up to 2 / rate
+        if square > 4 * min(N, p):  # f^2 <= 4 along every eigenvalue up to 2 / learning_rate
             warn(
                 f"{learner} with N={N} samples in a step and p={p}: the expectation comes from eigenvalues of X'X "
-                f"above 2 / rate = {2 / learner.rate:.4g}, which are rare, and along which steps diverge. Runs are "
-                f"usually far better; {_WAY_OUT[GradientSteps]} for an expectation that describes them"
+                f"above 2 / learning_rate = {2 / learner.learning_rate:.4g}, which are rare, and along which steps "
+                f"diverge. Runs are usually far better; {_WAY_OUT[GradientSteps]} for an expectation that describes "
+                "them"
             )
             return
 
@@ -153,7 +154,7 @@ def _filtered(N: int, p: int, learner: Ridge | GradientSteps | GradientFlow) -> 
 
 _WAY_OUT = {
     Ridge: "use a larger penalty, or N further from p",
-    GradientSteps: "use a smaller rate or fewer steps",
+    GradientSteps: "use a smaller learning rate or fewer steps",
     GradientFlow: "use a shorter time, or N further from p",
 }
 

@@ -1,10 +1,90 @@
 """Prefix trees and error matrices."""
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import pytest
+import torch
 from toys import NODE, TRAINING
 
-from ebbing.learn import Node, Occurrence, error_matrix, occurrences, prefix_tree
+from ebbing.learn import (
+    CustomTasks,
+    Experiment,
+    Node,
+    Occurrence,
+    error_matrix,
+    occurrences,
+    prefix_tree,
+    train_node,
+    train_reference,
+)
 from ebbing.paper import fig2
+
+# A learner of one's own
+
+
+class OneNetwork:
+    """A learner that remembers its network, and what `forgets` says is lost."""
+
+    def __init__(self, network, forgets):
+        self.network, self.forgets, self.tasks = network, forgets, []
+
+    def learn(self, task, data, *, generator, checkpoint, progress):
+        if self.forgets != "learn":
+            self.tasks.append(task)
+
+    def outputs(self, task, inputs):
+        with torch.no_grad():
+            return self.network(inputs)
+
+    def state(self):
+        count = torch.tensor([len(self.tasks)])
+        return {"count": count} | {f"network.{k}": v.clone() for k, v in self.network.state_dict().items()}
+
+    def restore(self, state):
+        if self.forgets != "restore":
+            self.tasks = ["a#0", "b#0"][: int(state["count"])]
+
+
+@dataclass(frozen=True)
+class Idle:
+    forgets: str = ""
+    version: ClassVar[int] = 1
+
+    def start(self, network):
+        return OneNetwork(network, self.forgets)
+
+
+@dataclass(frozen=True)
+class Line:
+    def build(self, seed):
+        return torch.nn.Linear(3, 2)
+
+
+def train_idle(forgets):
+    data = (torch.zeros(4, 3), torch.tensor([0, 1, 0, 1]))
+    tasks = CustomTasks(train={"a": data, "b": data}, test={"a": data, "b": data})
+    experiment, weights = Experiment(tasks, Line(), Idle(forgets)), None
+    for node in prefix_tree([["a", "b"]], seed=0):
+        weights = train_node(experiment, node, weights).weights
+    return train_reference(experiment, ["a", "b"], seed=0)
+
+
+def test_learner_that_knows_its_tasks_is_trained():
+    assert train_idle("")[0].shape == (3, 2)
+
+
+@pytest.mark.parametrize(
+    ("forgets", "message"),
+    [
+        ("restore", r"OneNetwork.tasks is \[\] after restore\(state\), not \['a#0'\], .*: let state\(\) hold them"),
+        ("learn", r"OneNetwork.tasks is \[\] after learn\(task, ...\), not \['a#0'\], .*: let learn\(\) append"),
+    ],
+)
+def test_learner_that_forgets_its_tasks_is_refused(forgets, message):
+    with pytest.raises(ValueError, match=message):
+        train_idle(forgets)
+
 
 # The tree
 

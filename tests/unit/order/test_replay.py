@@ -263,10 +263,25 @@ def test_best_order_with_replay_is_least_of_all(memory, objective):
     assert best.value == min(best.values)
 
 
-@pytest.mark.parametrize("budget", [0, -1, 1.5, "10", None])
+@pytest.mark.parametrize("budget", [-1, 1.5, "10", None])
 def test_bad_budgets(budget):
     with pytest.raises(ValueError, match="budget="):
         best_replay(Problem.orthogonal(T=3, n=5, p=20), budget)
+
+
+@pytest.mark.parametrize("objective", ["generalization", "forgetting", 0.5])
+@pytest.mark.parametrize("learner", [MinimumNorm(), Ridge(2.0)])
+def test_budget_of_zero_means_no_replay(objective, learner):
+    problem = random_problem(60, T=4)
+    plan = best_replay(problem, 0, objective, learner=learner)
+    assert not plan.replayed.any()
+    assert plan.value == plan.none == plan.even == plan.lower_bound
+    assert plan.proved
+    assert plan.curriculum.is_sequential(problem)
+    text = plan.summary()
+    assert "Without replay, the" in plan._answer()
+    assert "Proved" not in text
+    assert "this plan" not in text
 
 
 def test_bad_problems():
@@ -295,7 +310,7 @@ def test_plans_with_which_gradient_steps_diverge_are_not_taken():
     assert plan.value <= plan.none
     assert expect(problem, plan.curriculum, learner=learner).generalization == pytest.approx(plan.value)
     assert np.isinf(replay_curve(problem, [0, 60], learner=learner).generalization).tolist() == [False, True]
-    with pytest.raises(ValueError, match="use a rate below"):
+    with pytest.raises(ValueError, match="use a learning rate below"):
         best_replay(problem, 120, learner=GradientSteps(0.1, 20))
 
 

@@ -89,7 +89,7 @@ def test_short_protocol_does_not_stop_early():
         ("adam", {}, "method 'adam': give one of fine-tuning, copies, low-rank, gpm, trgp, trgp\\+, trgp-free"),
         ("trgp", {"weights": (1.2, 0.8)}, "weights or recency for method 'trgp': only trgp+"),
         ("gpm", {"recency": 0.5}, "weights or recency for method 'gpm': only trgp+"),
-        ("fine-tuning", {"as_published": True}, "only trgp and trgp\\+ have a published variant"),
+        ("fine-tuning", {"as_published": True}, "only trgp and trgp\\+ have a published variant; leave it out"),
         ("trgp+", {"weights": (0.8, 1.2)}, "give decreasing weights"),
         ("trgp+", {"recency": 1.5}, "between 0 and 1"),
         ("trgp+", {"recency": 0.5, "weights": (1.2, 0.8)}, "weights and recency: give only one of them"),

@@ -172,6 +172,15 @@ def test_a_model_that_fits_its_memory_stays():
         assert not np.isclose(fresh[:, 1], fresh[:, 2]).any()
 
 
+@pytest.mark.parametrize("sampler", [simulate, simulate_metrics, simulate_textbook])
+def test_a_list_of_steps_is_a_curriculum(sampler):
+    steps = [{0: 5}, {1: 5, 0: 2}]
+    listed, same = sampler(PROBLEM, 5, curriculum=steps), sampler(PROBLEM, 5, curriculum=Curriculum(steps))
+    np.testing.assert_array_equal(listed.forgetting, same.forgetting)
+    assert listed.curriculum == Curriculum(steps)
+    assert listed.summary() == same.summary()
+
+
 # ---------------------------------------------------------------- bad input
 
 
@@ -180,12 +189,14 @@ def test_bad_input(sampler):
     with pytest.raises(ValueError, match="learner="):
         sampler(PROBLEM, 3, learner=Ridge)
     with pytest.raises(ValueError, match="give a Curriculum"):
-        sampler(PROBLEM, 3, curriculum=[{0: 5}])
+        sampler(PROBLEM, 3, curriculum="AB")
+    with pytest.raises(ValueError, match="write learner=Ridge"):
+        sampler(PROBLEM, 3, curriculum=Ridge(1))
     with pytest.raises(ValueError, match=r"tasks 0\.\.3"):
         sampler(PROBLEM, 3, curriculum=Curriculum([{7: 5}]))
     with pytest.raises(ValueError, match=r"step 2 mixes tasks.*step of its own"):
         sampler(PROBLEM, 3, curriculum=REPLAY, learner=OnePassSgd(0.01))
-    with pytest.raises(ValueError, match=r"diverges along eigenvalues of X'X above 2 / rate"):
+    with pytest.raises(ValueError, match=r"diverges along eigenvalues of X'X above 2 / learning_rate"):
         sampler(PROBLEM, 3, learner=GradientSteps(0.5, 10))
 
 

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from ebbing.curriculum import Curriculum
 from ebbing.problem import Problem
 from ebbing.simulation import MeanEstimate, simulate, simulate_metrics
 from ebbing.theory import expect
@@ -40,12 +41,24 @@ def test_summary_of_one_run_has_no_nan():
 
 
 def test_summary_where_expectations_are_infinite():
-    text = simulate(PROBLEM.replace(p=51), 20).summary()
+    runs = simulate(PROBLEM.replace(p=51), 20)
+    text = runs.summary()
     assert row(text, "theory: expected") == ["not finite", "not finite"]
-    assert "The variance is infinite here" in text
+    medians = [float(np.median(runs.forgetting)), float(np.median(runs.generalization))]
+    assert row(text, "median of the runs") == [f"{median:.6g}" for median in medians]
+    assert "The expectation is infinite here: the mean of the runs does not converge; read the median." in text
+    assert "The variance is infinite" not in text
+    assert runs._answer() == f"In half of 20 runs, at most {medians[0]:.4g} is forgotten."
     text = simulate(PROBLEM.replace(p=53), 20).summary()
     assert row(text, "theory: standard") == ["infinite", "infinite"]
     assert "not to be trusted" in text
+
+
+def test_summary_where_the_expectation_is_not_known():
+    mixed = Curriculum([{0: 50}, {1: 50}, {0: 50}], stored=True)
+    text = simulate(PROBLEM, 20, curriculum=mixed).summary()
+    assert row(text, "theory: expected") == ["not known", "not known"]
+    assert "infinite" not in text
 
 
 def test_summary_without_spread_has_no_negative_zero():

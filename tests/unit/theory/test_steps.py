@@ -6,6 +6,7 @@ import pytest
 from problems import random_problem
 
 from ebbing import Averaged, Curriculum, MinimumNorm, OnePassSgd, Problem, Ridge, expect
+from ebbing.order import best_penalty
 from ebbing.theory import expectation_if_finite
 from ebbing.theory._step_rates import StepRates
 
@@ -175,7 +176,7 @@ def test_one_pass_sgd_on_mixtures_is_refused():
 
 
 def test_one_pass_sgd_that_diverges_is_refused():
-    with pytest.raises(ValueError, match=r"with p=200 .* from a rate of 2 / \(p \+ 2\) = 0.009901 on"):
+    with pytest.raises(ValueError, match=r"with p=200 .* from a learning rate of 2 / \(p \+ 2\) = 0.009901 on"):
         expect(PROBLEM, learner=OnePassSgd(2 / 202))
     assert np.isfinite(expect(PROBLEM, learner=OnePassSgd(0.0099)).errors).all()
 
@@ -189,8 +190,19 @@ def test_joint_training_has_nothing_to_forget():
     assert "nan" not in e.summary() + repr(e)
 
 
+def test_a_list_of_steps_is_a_curriculum():
+    steps: list[dict[int, int]] = [{0: 50}, {1: 50, 0: 10}]
+    assert expect(PROBLEM, steps).forgetting == expect(PROBLEM, Curriculum(steps)).forgetting
+    one, other = best_penalty(PROBLEM, steps), best_penalty(PROBLEM, Curriculum(steps))
+    assert one.value == other.value
+
+
 def test_other_things_than_curricula_and_learners_are_refused():
     with pytest.raises(ValueError, match="give a Curriculum"):
-        expect(PROBLEM, [{0: 50}])  # type: ignore[arg-type]
+        expect(PROBLEM, "AB")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"curriculum=Ridge\(penalty=1.0\) is a learner: write learner=Ridge\(penalty"):
+        expect(PROBLEM, Ridge(1))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="step 2 is 7: give task -> samples"):
+        expect(PROBLEM, [{0: 50}, 7])  # type: ignore[list-item]
     with pytest.raises(ValueError, match="give MinimumNorm"):
         expect(PROBLEM, learner=Ridge)  # type: ignore[arg-type]

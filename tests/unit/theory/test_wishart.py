@@ -125,7 +125,10 @@ def test_density_of_rare_eigenvalues_continues_the_spectrum():
 
 def test_expectation_of_rare_eigenvalues_warns():
     problem = Problem.orthogonal(T=2, n=7, p=9, sigma=0.3)
-    with pytest.warns(UserWarning, match=r"above 2 / rate = 47.62, which are rare.* use a smaller rate or fewer steps"):
+    with pytest.warns(
+        UserWarning,
+        match=r"above 2 / learning_rate = 47.62, which are rare.* use a smaller learning rate or fewer steps",
+    ):
         assert expect(problem, learner=GradientSteps(0.042, 60)).generalization > 1e100
 
 
@@ -133,13 +136,17 @@ def test_expectation_of_rare_eigenvalues_warns():
 @pytest.mark.parametrize("steps", [300, 103], ids=["in the first step", "in the second step"])
 def test_expectations_above_the_largest_number_are_refused(steps):
     problem = Problem.orthogonal(T=2, n=7, p=9, sigma=0.3)
-    with pytest.raises(ValueError, match=r"too large to compute, above 1e280; use a smaller rate or fewer steps"):
+    with pytest.raises(
+        ValueError, match=r"too large to compute, above 1e280; use a smaller learning rate or fewer steps"
+    ):
         expect(problem, learner=GradientSteps(0.043, steps))
 
 
 def test_diverging_rates_name_the_eigenvalue():
     problem = Problem.orthogonal(T=2, n=50, p=200)
-    with pytest.raises(ValueError, match=r"above 2 / rate = 400, .* \(sqrt.* = 450; use a rate below 0.004444"):
+    with pytest.raises(
+        ValueError, match=r"above 2 / learning_rate = 400, .* \(sqrt.* = 450; use a learning rate below 0.004444"
+    ):
         expect(problem, learner=GradientSteps(0.005, 3))
 
 

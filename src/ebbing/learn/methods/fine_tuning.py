@@ -43,7 +43,7 @@ class UnprotectedMethod:
     version: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        check_schedule(self.schedule)
+        check_schedule(self.schedule, type(self))
         check_per_task(self.per_task)
 
     def settings(self) -> dict[str, Any]:

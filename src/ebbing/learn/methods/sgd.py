@@ -9,6 +9,7 @@ Choices that the paper leaves open, and their reasons (docs/theory/networks.md h
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from numbers import Real
@@ -55,7 +56,7 @@ class Sgd:
             object.__setattr__(self, "batch_size", check_count("batch_size", self.batch_size))
         rate = self.learning_rate
         if not isinstance(rate, Real) or isinstance(rate, bool) or not 0 < rate < float("inf"):
-            raise ValueError(f"learning_rate={rate!r}: give a positive number")
+            raise ValueError(f"learning_rate={reprlib.repr(rate)}: give a positive number")
         object.__setattr__(self, "learning_rate", float(rate))
         if self.loss not in ("cross-entropy", "squared"):
             raise ValueError(f"loss={self.loss!r}: give 'cross-entropy' or 'squared'")

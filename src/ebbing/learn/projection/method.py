@@ -46,7 +46,7 @@ class ProjectionMethod(ABC):
     version: ClassVar[int]
 
     def __post_init__(self) -> None:
-        check_schedule(self.schedule)
+        check_schedule(self.schedule, type(self))
         if not isinstance(self.threshold, Threshold):
             object.__setattr__(self, "threshold", Threshold(self.threshold))
         given = self.num_examples

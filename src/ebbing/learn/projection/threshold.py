@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from dataclasses import dataclass
 
 
@@ -29,7 +30,7 @@ class Threshold:
             object.__setattr__(self, "share", tuple(self.share))
         for value in self.share if isinstance(self.share, tuple) else (self.share,):
             if not isinstance(value, int | float) or not 0 < value <= 1:
-                raise ValueError(f"threshold {value!r}: give a share between 0 and 1")
+                raise ValueError(f"threshold {reprlib.repr(value)}: give a share between 0 and 1")
         if not isinstance(self.growth, int | float) or not 0 <= self.growth <= 1:
             raise ValueError(f"growth={self.growth!r}: give what is added after every task, between 0 and 1")
 

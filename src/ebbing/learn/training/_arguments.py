@@ -58,7 +58,7 @@ def check_classified(task: str, labels: Tensor, *, custom_loss: bool) -> None:
         )
     if not ((labels >= 0) & (labels <= 1)).all():
         raise ValueError(
-            "labels that are not all between 0 and 1: accuracy() is for classes as torch.int64 and for binary labels; "
+            "labels that are not all between 0 and 1: accuracy() is for classes as integers and for binary labels; "
             "for others compute the error from outputs(task, inputs)"
         )
 

@@ -26,7 +26,7 @@ from ebbing.learn.training._next_tokens import align_tokens, loss_of
 from ebbing.learn.training._outputs import count_correct
 from ebbing.learn.training._persistence import PersistentNetwork
 from ebbing.learn.training._task_argument import bind_task, task_bound
-from ebbing.learn.training._task_names import check_new_name, task_number
+from ebbing.learn.training._task_names import check_name, check_new_name, task_number
 from ebbing.learn.training._trainable_parameters import TrainableParameters
 from ebbing.learn.training.batches import Data, Pair, epoch_batches, split_inputs
 from ebbing.learn.training.optimization import MakeOptimizer, MakeScheduler, Optimization
@@ -94,6 +94,7 @@ class BaseLearner(PersistentNetwork, ABC):
             progress: A function that is called after every epoch with the share of the task that is done and a
                 short message.
         """
+        check_name(task, "learn('first', (inputs, labels))")
         generator = check_generator(generator)
         check_callbacks(progress, checkpoint)
         optimization = Optimization(optimizer, scheduler, mixed_precision, accumulate, clip_norm)
@@ -143,6 +144,8 @@ class BaseLearner(PersistentNetwork, ABC):
         Raises:
             ValueError: If `inputs` is neither a tensor nor an array, or the task has not been learned.
         """
+        if task is not None:
+            check_name(task, "outputs('first', inputs)")
         inputs = as_inputs(inputs, self._dtype)
         with self._exclusive():
             self._check_weights()
@@ -155,7 +158,7 @@ class BaseLearner(PersistentNetwork, ABC):
     def accuracy(self, task: str, data: Data) -> float:
         """Compute the accuracy on a task: the share of examples that are classified correctly.
 
-        Classes (int64) are compared with the largest output; labels of -100 do not count. Floating-point labels are
+        Classes (integers) are compared with the largest output; labels of -100 do not count. Floating-point labels are
         binary, and outputs are logits as in `learn`: an output above 0 predicts 1. For another loss or another kind of
         labels, use `outputs`.
 
@@ -170,6 +173,7 @@ class BaseLearner(PersistentNetwork, ABC):
             ValueError: If the task has not been learned, there are no examples, labels and outputs do not match, or
                 outputs for floating-point labels are no logits.
         """
+        check_name(task, "accuracy('first', (inputs, labels))")
         if isinstance(data, TaskData):
             data = (data.test_inputs, data.test_labels)
         size, counts = self.schedule.test_batch_size, torch.zeros(2, dtype=torch.long)  # correct ones, and all

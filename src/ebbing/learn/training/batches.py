@@ -128,7 +128,7 @@ def check_labels(labels: Tensor) -> None:
     """
     if labels.is_floating_point() and not ((labels >= 0) & (labels <= 1)).all():
         raise ValueError(
-            "labels that are not all between 0 and 1: give classes as torch.int64, binary labels as 1.0 or 0.0; for "
+            "labels that are not all between 0 and 1: give classes as integers, binary labels as 1.0 or 0.0; for "
             "another loss give it as loss=, or write a training loop inside task()"
         )
 
@@ -165,9 +165,9 @@ def _check_pair(pair: object) -> Pair:
     if {len(part) for part in parts} != {len(labels)} or len(labels) == 0:
         found = " and ".join(map(str, sorted({len(part) for part in parts})))
         raise ValueError(f"{found} inputs and {len(labels)} labels: give equally many, and at least one")
-    if not labels.is_floating_point() and labels.dtype != torch.int64:
-        raise ValueError(f"labels of type {labels.dtype}: give classes as torch.int64, binary labels as 1.0 or 0.0")
-    return inputs, labels
+    if labels.is_complex() or labels.dtype == torch.bool:
+        raise ValueError(f"labels of type {labels.dtype}: give classes as integers, binary labels as 1.0 or 0.0")
+    return inputs, labels if labels.is_floating_point() else labels.to(torch.int64)
 
 
 def _are_inputs(inputs: object) -> bool:
@@ -183,11 +183,11 @@ def validation_pair(data: Data) -> Pair | None:
         data: Data in any form.
 
     Returns:
-        Inputs and labels, or None if there are none.
+        Checked inputs and labels, or None if there are none.
     """
     if not isinstance(data, TaskData) or data.validation_inputs is None or data.validation_labels is None:
         return None
-    return data.validation_inputs, data.validation_labels
+    return _check_pair((data.validation_inputs, data.validation_labels))
 
 
 def concatenated_batches(data: Data) -> Pair:

@@ -7,6 +7,7 @@ validation loss are kept.
 
 from __future__ import annotations
 
+import reprlib
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from ebbing._tables import with_article
 from ebbing._validate import check_count
 from ebbing.learn._inputs import Inputs
 from ebbing.learn.training._divergence import LossRecord
@@ -90,7 +92,7 @@ class Schedule:
         for name, top in (("learning_rate", float("inf")), ("factor", 1.0), ("min_learning_rate", float("inf"))):
             value = getattr(self, name)
             if not isinstance(value, int | float) or not 0 < value < top:
-                raise ValueError(f"{name}={value!r}: give a number between 0 and {top:g}")
+                raise ValueError(f"{name}={reprlib.repr(value)}: give a number between 0 and {top:g}")
         if self.patience is not None and self.learning_rate < self.min_learning_rate:
             raise ValueError(
                 f"learning_rate={self.learning_rate:g}, min_learning_rate={self.min_learning_rate:g}: with patience, "
@@ -98,17 +100,25 @@ class Schedule:
             )
 
 
-def check_schedule(schedule: object) -> None:
+def check_schedule(schedule: object, method: type) -> None:
     """Check that a value is a schedule.
 
     Args:
         schedule: Any value.
+        method: The class of the method that it is for.
 
     Raises:
         ValueError: If it is not a `Schedule`.
     """
+    if isinstance(schedule, nn.Module):
+        raise ValueError(
+            f"schedule is {with_article(type(schedule).__name__)}: did you mean {method.__name__}().start(network)? "
+            "The settings come first, then the network"
+        )
     if not isinstance(schedule, Schedule):
-        raise ValueError(f"schedule={schedule!r}: give a Schedule, such as Schedule(learning_rate=0.1, epochs=20)")
+        raise ValueError(
+            f"schedule={reprlib.repr(schedule)}: give a Schedule, such as Schedule(learning_rate=0.1, epochs=20)"
+        )
 
 
 def task_loss(outputs: Tensor, labels: Tensor) -> Tensor:

@@ -64,8 +64,8 @@ def test_binary_labels_are_learned():
         (lambda x, y: [], "the data yields no batches"),
         (lambda x, y: ((x, y) for _ in range(9)), "can be read only once"),
         (lambda x, y: (x.index_fill(0, torch.tensor(3), torch.nan), y), "inputs of task 'a' are not all finite"),
-        (lambda x, y: (x, y.int()), "labels of type torch.int32: give classes as torch.int64"),
-        (lambda x, y: (x, y.to(torch.uint8)), "labels of type torch.uint8"),
+        (lambda x, y: (x, y > 0), "labels of type torch.bool: give classes as integers"),
+        (lambda x, y: (x, y.to(torch.complex64)), "labels of type torch.complex64"),
     ],
 )
 def test_invalid_data_raise_and_change_nothing(wrong, message):
@@ -74,6 +74,27 @@ def test_invalid_data_raise_and_change_nothing(wrong, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         learner.learn("a", wrong(*data(0)))
     assert_same(learner.state(), before)
+
+
+@pytest.mark.parametrize("dtype", [torch.int32, torch.int16, torch.uint8])
+@pytest.mark.parametrize("given", [lambda x, y: (x, y), lambda x, y: [(x, y)]], ids=["pair", "batches"])
+def test_classes_of_any_integer_type_are_learned(dtype, given):
+    states = []
+    for type_ in (torch.int64, dtype):
+        x, y = data(0)
+        learner = Gpm(**settings(schedule=Schedule(patience=2, epochs=2))).start(perceptron())
+        learner.learn("a", given(x, y.to(type_)), validation=given(x, y.to(type_)))
+        assert 0 <= learner.accuracy("a", given(x, y.to(type_))) <= 1
+        states.append(learner.state())
+    assert_same(*states)
+
+
+def test_validation_labels_of_task_data_may_be_int32():
+    x, y = data(0)
+    labels = y.int()
+    learner = Gpm(**settings(schedule=Schedule(patience=2, epochs=2))).start(perceptron())
+    learner.learn("a", TaskData(x, labels, x, labels, x, labels))
+    assert learner.tasks == ["a"]
 
 
 def test_patience_needs_validation_data():
@@ -180,10 +201,10 @@ def test_network_may_change_its_inputs_in_place():
     [
         (lambda x, y: [(x, y, y)], r"3 objects \(Tensor, Tensor, Tensor\): give inputs and labels"),
         (lambda x, y: [{"x": x, "y": y}], "a dict: give inputs and labels"),
-        (lambda x, y: [(x, y.int())], "labels of type torch.int32"),
+        (lambda x, y: [(x, y > 0)], "labels of type torch.bool"),
         (lambda x, y: [(x, y[:3])], "24 inputs and 3 labels"),
     ],
-    ids=["three", "dict", "int32", "lengths"],
+    ids=["three", "dict", "bool", "lengths"],
 )
 @pytest.mark.parametrize("method", [METHODS[1], FineTuning(SCHEDULE)], ids=["trgp", "fine-tuning"])
 def test_unsupported_data_raise_with_the_way_out(given, message, method):

@@ -1,5 +1,6 @@
 """Common mistakes with learners: they raise an error or give a warning that helps."""
 
+import re
 import warnings
 
 import pytest
@@ -9,7 +10,8 @@ from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 from toys import METHODS, SCHEDULE, SETTINGS, assert_same, data, perceptron, trained_learner
 
-from ebbing.learn.methods import Copies, FineTuning, Gpm, Trgp
+from ebbing.learn.methods import Copies, FineTuning, Gpm, Sgd, Trgp
+from ebbing.learn.projection.threshold import Threshold
 from ebbing.learn.training.schedule import Schedule
 
 pytestmark = pytest.mark.usefixtures("quietly")
@@ -228,3 +230,40 @@ def test_patience_without_validation_data_raises():
     learner = Gpm(Schedule(patience=1), num_examples=20).start(perceptron())
     with pytest.raises(ValueError, match="patience=1: give validation data, or set patience to None"):
         learner.learn("a", data(0))
+
+
+@pytest.mark.parametrize("method", [Gpm, Trgp, FineTuning, Copies])
+def test_network_in_place_of_the_schedule_gets_a_short_error(method):
+    with pytest.raises(ValueError, match="schedule is a Sequential: did you mean") as raised:
+        method(perceptron())
+    assert f"{method.__name__}().start(network)?" in str(raised.value)
+    assert len(str(raised.value)) < 150
+
+
+@pytest.mark.parametrize("make", [Schedule, Threshold, Sgd, lambda network: Gpm(threshold=network)])
+def test_network_in_place_of_a_number_gets_a_short_error(make):
+    with pytest.raises(ValueError, match="Sequential") as raised:
+        make(nn.Sequential(*(nn.Linear(3, 3) for _ in range(20))))
+    assert len(str(raised.value)) < 150
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda one, x, y: one.learn(x, y), "task is a Tensor: .* name first, as in learn('first', (inputs, labels))"),
+        (lambda one, x, y: one.accuracy((x, y), "a"), "task is a tuple: .*, as in accuracy('first', (inputs, labels))"),
+        (lambda one, x, y: one.outputs(x, "a"), "task is a Tensor: .*, as in outputs('first', inputs)"),
+        (lambda one, x, y: one.evaluating({"x": x}).__enter__(), "task is a dict: .*, as in evaluating('first')"),
+        (lambda one, x, y: one.task(x, (x, y)).__enter__(), "task is a Tensor: .*, as in task('first', "),
+        (lambda one, x, y: one.accuracy(0, (x, y)), "task 0: give a name, a string, as in accuracy("),
+    ],
+    ids=["learn", "accuracy", "outputs", "evaluating", "task", "number"],
+)
+@pytest.mark.parametrize("method", [METHODS[1], UNPROTECTED[0]], ids=["trgp", "fine-tuning"])
+def test_missing_name_of_the_task_gets_a_short_error(call, message, method):
+    learner = trained_learner(method, perceptron(), 1)
+    pattern = ".*".join(re.escape(part) for part in message.split(".*"))
+    with pytest.raises(ValueError, match=pattern) as raised:
+        call(learner, *data(1))
+    assert len(str(raised.value)) < 120
+    assert learner.tasks == ["task 0"]
