@@ -16,11 +16,11 @@ def test_summary_line_by_line():
     assert lines[2] == "task    initial model  just learned  at the end  forgotten"
     assert lines[3] == "task 1             10            60          70        -10"
     assert lines[6] == "Nothing was forgotten; on average old tasks got better by 15."
-    assert lines[8] == "metric                       value  definition, or why there is no value"
-    assert lines[9] == "forgetting                     -15  F_T = mean_{i<T} (L[T,i] - L[i,i]), Lin et al. 2023"
+    assert lines[8] == "metric                         value  definition, or why there is no value"
+    assert lines[9] == "forgetting                       -15  F_T = mean_{i<T} (L[T,i] - L[i,i]), Lin et al. 2023"
     text = "\n".join(lines)
-    assert "generalization_error             -  is a mean of errors; the matrix holds accuracies" in text
-    assert "remembering                      -  needs fractions in [0, 1], got 10: divide percentages by 100" in text
+    assert "generalization_error               -  is a mean of errors; the matrix holds accuracies" in text
+    assert "remembering                        -  needs fractions in [0, 1], got 10: divide percentages by 100" in text
     assert "forgetting_curve, F_2 to F_3: -20  -15" in text
     assert "Positive forgetting and negative backward transfer mean that old tasks got worse." in text
 
@@ -53,7 +53,7 @@ def test_summary_of_several_matrices_shows_mean_and_error():
     matrices = np.array([[[0.1, 0.3], [0.2, 0.1]], [[0.1, 0.3], [0.2, 0.2]]])
     found = metrics.summary(matrices, kind="error")
     text = found.summary()
-    assert "generalization_error        0.175 ± 0.025" in text
+    assert "generalization_error          0.175 ± 0.025" in text
     assert "Values are means over the matrices ± their standard errors." in text
     assert "standard errors" not in metrics.summary(matrices[0], kind="error").summary()
 
@@ -66,7 +66,7 @@ def test_summary_shows_no_negative_zero():
 def test_summary_of_one_task():
     text = metrics.summary([[0.25]], kind="error").summary()
     assert text.startswith("1 task, errors")
-    assert "generalization_error         0.25" in text
+    assert "generalization_error           0.25" in text
 
 
 def test_frame_has_a_row_per_value():

@@ -207,7 +207,7 @@ def metrics(
     html: Html = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what was forgotten: every published metric of a matrix.
+    """Say what was forgotten: the common published metrics of a matrix.
 
     Example: ebbing metrics accuracies.csv --kind accuracy
     """

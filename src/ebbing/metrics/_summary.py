@@ -25,6 +25,8 @@ _METRICS: dict[Metric, str] = {
     _paper.forgetting_curve: "F_t for t = 2..T, Lin et al. 2023",
     _paper.generalization_error: "G_T = mean_i L[T,i], Lin et al. 2023",
     _paper.average_accuracy: "ACC = mean_i A[T,i]",
+    _variants.average_incremental_accuracy: "mean_t mean_{i<=t} A[t,i], iCaRL and PyCIL",
+    _variants.learning_accuracy: "LA = mean_i A[i,i], Riemer et al. 2019",
     _paper.backward_transfer: "BWT = mean_{i<T} (A[T,i] - A[i,i]) = -F_T, GEM",
     _variants.first_minus_last: "mean_{i<T} (A[i,i] - A[T,i]), Avalanche's forgetting",
     _variants.best_minus_last: "mean_{i<T} (max_{l<=T} A[l,i] - A[T,i]), Mammoth's forgetting",
