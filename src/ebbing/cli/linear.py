@@ -200,6 +200,14 @@ def metrics(
         int | None,
         typer.Option(help="Which run of a log that holds several: 0 is the first, -1 the last.", show_default=False),
     ] = None,
+    unmeasured: Annotated[
+        float | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="A number that stands for what was not measured, such as 0: it does not count above the diagonal.",
+            show_default=False,
+        ),
+    ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Save a picture of what was forgotten of each task: .png, .svg or .pdf."),
@@ -218,7 +226,7 @@ def metrics(
 
     check_html(html)
     check_picture(plot)
-    summary = summarize_file(file, kind, run)
+    summary = summarize_file(file, kind, run, unmeasured)
     if plot is not None:
         save(summary, plot)
     write_html(html, summary)

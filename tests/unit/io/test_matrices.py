@@ -88,6 +88,38 @@ def test_tsv(write):
     np.testing.assert_array_equal(read_matrix(write("m.TSV", "0.9\t\n0.6\t0.8\n")), LOWER)
 
 
+ZEROS = "0.02,0,0\n0.09,0.03,0\n0.28,0.1,0.04\n"
+
+
+def test_zeros_above_the_diagonal_get_a_warning(write):
+    file = write("m.csv", ZEROS)
+    message = (
+        "m.csv: all entries above the diagonal are exactly 0 and count as measured, which changes upper_triangle_mean "
+        "and, of errors, best_minus_last and past_best_minus_last; if they were not measured, read the file with "
+        "unmeasured=0"
+    )
+    with pytest.warns(UserWarning, match=message) as said:
+        assert read_matrix(file)[0, 1] == 0
+    assert said[0].filename == __file__
+    lower = read_matrix(file, unmeasured=0)
+    np.testing.assert_array_equal(lower, np.where(np.tri(3), lower, NAN))
+    assert not np.isnan(lower[np.tril_indices(3)]).any()
+
+
+def test_unmeasured_keeps_what_was_measured_of_the_initial_model(write):
+    measured = read_matrix(write("m.csv", "0.5,0.0\n0.0,-1.0\n0.0,0.8\n"), unmeasured=0)
+    np.testing.assert_array_equal(measured, [[0.5, 0], [0, -1], [0, 0.8]])
+    other = read_matrix(write("m.csv", "-1.0,-1.0\n0.0,-1.0\n0.0,0.8\n"), unmeasured=-1)
+    np.testing.assert_array_equal(other, [[NAN, NAN], [0, NAN], [0, 0.8]])
+
+
+def test_zeros_of_logs_and_records_were_measured(write):
+    log = "eval_exp,training_exp,eval_accuracy\n0,0,0.9\n1,0,0.0\n0,1,0.5\n1,1,0.8\n"
+    np.testing.assert_array_equal(read_matrix(write("eval_results.csv", log)), [[0.9, 0], [0.5, 0.8]])
+    record = '{"schema": "ebbing.matrix/1", "accuracies": [[0.5, 0.5], [0.9, 0.0], [0.5, 0.8]]}'
+    np.testing.assert_array_equal(read_matrix(write("run.json", record)), [[0.5, 0.5], [0.9, 0], [0.5, 0.8]])
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -178,7 +210,7 @@ def test_numpy(write, name, content):
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float16])
 def test_other_numbers_become_float64(write, dtype):
-    assert read_matrix(write("m.npy", npy(np.eye(2, dtype=dtype)))).dtype == np.float64
+    assert read_matrix(write("m.npy", npy(np.ones((2, 2), dtype=dtype)))).dtype == np.float64
 
 
 @pytest.mark.parametrize("name", ["m.csv", "m.json"])
