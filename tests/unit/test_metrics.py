@@ -240,3 +240,12 @@ def test_summary_of_one_task_still_has_the_averages():
         "generalization_error",
         "lower_triangle_mean",
     }
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_tensors_with_gradients(dtype):
+    torch = pytest.importorskip("torch")
+    tensor = torch.tensor([[0.75, 0.5], [0.25, 0.75]], dtype=getattr(torch, dtype), requires_grad=True)
+    for matrix in (tensor, list(tensor), [list(row) for row in tensor]):
+        assert metrics.forgetting(matrix, kind="accuracy") == 0.5
+        assert metrics.summary(matrix, kind="accuracy").values["average_accuracy"] == 0.5
