@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from ebbing._limits import MOST_CELLS, MOST_MATRIX_BYTES
 from ebbing.io._bytes import read_text
+from ebbing.io._delimited import has_only_numbers
 
 Matrix = NDArray[np.float64]
 Row = list[float]
@@ -174,7 +175,8 @@ def read_log(path: str | os.PathLike[str], run: int | None = None) -> Matrix:
         return _matrix(file, _pycil_runs(text, "CNN"), run)
     raise ValueError(
         f"{file}: not a log that is known; Mammoth writes 'accuracy_1_task1' or \"Raw accuracy values: Class-IL [\", "
-        "PyCIL and LAMDA-PILOT write \"CNN: {'total': \"; a matrix of your own belongs into a .csv or .json file"
+        "PyCIL and LAMDA-PILOT write \"CNN: {'total': \"; a matrix of your own belongs into a .csv or .json file, or "
+        "without names into a .txt file"
     )
 
 
@@ -188,6 +190,8 @@ def find_log(file: Path, run: int | None) -> Matrix | None:
     Returns:
         The matrix (T, T), or None if the file is no log.
     """
+    if file.suffix.lower() == ".txt" and file.is_file() and has_only_numbers(_log_text(file)[1]):
+        return None
     if file.suffix.lower() in LOG_FORMATS:
         return read_log(file, run)
     if file.suffix.lower() == ".csv" and file.is_file():

@@ -3,7 +3,9 @@
 =========  ============================================================================================
 file       what is understood
 =========  ============================================================================================
-.csv .tsv  cells between tabs, else semicolons, else commas; column names and row names are optional
+.csv .tsv  cells between tabs, else semicolons, else commas; column names and row names are optional; cells between
+           spaces if all are numbers, as `np.savetxt` writes them; of errors and accuracies also percentages: 98%
+.txt       the same, if it holds numbers only
 .json      a list of rows, or an object with the rows under a key such as "errors", "accuracies", "matrix"
 .npy .npz  one 2-D array of numbers; in .npz under one of these keys, or the only array
 .log .pyd  accuracies that other frameworks log (`ebbing.io.framework_logs`); also .txt, .out, .err
@@ -42,7 +44,7 @@ from ebbing.metrics._matrix import SIGN, error_matrix
 from ebbing.metrics._summary import describe_zeros, summarize
 from ebbing.metrics._unmeasured import mark_unmeasured
 
-FORMATS = (".csv", ".tsv", ".json", ".npy", ".npz")
+FORMATS = (".csv", ".tsv", ".txt", ".json", ".npy", ".npz")
 """Endings of files that hold a matrix."""
 
 _KINDS: dict[str, Kind] = {"errors": "error", "accuracies": "accuracy"}
@@ -237,8 +239,8 @@ def read_named_matrix(
     size = file.stat().st_size
     if not 0 < size <= MOST_MATRIX_BYTES:
         raise ValueError(f"{file}: {size:,} bytes; a matrix file has between 1 and {MOST_MATRIX_BYTES:,}")
-    if suffix in (".csv", ".tsv"):
-        return _csv(file, square=square)
+    if suffix in (".csv", ".tsv", ".txt"):
+        return _csv(file, square=square, percent="accuracies" in keys)
     return _json(file, keys) if suffix == ".json" else _numpy(file, keys)
 
 
@@ -290,12 +292,21 @@ def _json_cell(file: Path, row: int, column: int, cell: Any) -> float:
 # -------------------------------------------------------------------- CSV
 
 
-def _csv(file: Path, *, square: bool) -> NamedMatrix:
-    table = parse_delimited(file, _text(file, ",;\t\r\n"), square=square)
+def _csv(file: Path, *, square: bool, percent: bool) -> NamedMatrix:
+    text = _text(file, ",;\t\r\n")
+    spaces = not any(mark in text for mark in ",;\t")
+    if spaces:
+        _check_count(file, text, " ")
+    table = parse_delimited(file, text, square=square, percent=percent)
     rows = [
         [_csv_cell(file, n, c, cell) for c, cell in enumerate(cells, table.first_column)] for n, cells in table.lines
     ]
     values = _padded(file, rows, len(table.column_names))
+    if spaces and not values.size:
+        raise ValueError(
+            f"{file}: no commas, semicolons or tabs between its cells; spaces are read only between numbers: leave out "
+            "names, or write commas, such as by np.savetxt(file, matrix, delimiter=',')"
+        )
     lines = tuple(n for n, _ in table.lines)
     return NamedMatrix(values, tuple(table.column_names), tuple(table.row_names), lines, table.first_column)
 
@@ -316,9 +327,13 @@ def _text(file: Path, separators: str) -> str:
     text = read_text(file, MOST_MATRIX_BYTES)
     if (lines := text.count("\n") + text.count("\r")) > MOST_LINES:
         raise ValueError(f"{file}: {lines:,} lines; no more than {MOST_LINES:,} are read")
+    _check_count(file, text, separators)
+    return text
+
+
+def _check_count(file: Path, text: str, separators: str) -> None:
     if sum(map(text.count, separators)) > MOST_SEPARATORS:
         raise ValueError(f"{file}: more than {MOST_CELLS:,} cells; no more are read")
-    return text
 
 
 def _names(value: Any) -> tuple[str, ...]:

@@ -257,7 +257,7 @@ def _entries(path: str | os.PathLike[str], form: GroundTruths, matrix: NamedMatr
     content: dict[str, Any] = {form: matrix.values.tolist()}
     choices = (matrix.column_names, matrix.row_names)
     if form == "vectors":  # a header names features; names of another kind of file name tasks
-        choices = (matrix.row_names,) if Path(path).suffix.lower() in (".csv", ".tsv") else choices
+        choices = (matrix.row_names,) if Path(path).suffix.lower() in (".csv", ".tsv", ".txt") else choices
     names = next((names for names in choices if len(names) == rows and all(names)), None)
     if names:
         content["names"] = list(names)

@@ -78,10 +78,28 @@ def npy(array, **options):
         pytest.param("base,inc1\n0.9,0.1\n0.6,0.8\n", [[0.9, 0.1], [0.6, 0.8]], id="numbered after a first name"),
         pytest.param("0,1\n1,0\n", [[0, 1], [1, 0]], id="whole numbers only"),
         pytest.param("one\n0.5\n", [[0.5]], id="one task with header"),
+        pytest.param("1.0e-01 2.0e-01\n9.0e-01 3.0e-01\n6.0e-01 8.0e-01\n", FULL, id="spaces"),
+        pytest.param("  0.9  nan\r\n  0.6  0.8 \r\n\r\n", LOWER, id="aligned columns"),
+        pytest.param("0.9\n0.6 0.8\n", LOWER, id="spaces, ragged"),
+        pytest.param("98%,,\n91%,97%,\n", [[98, NAN], [91, 97]], id="percent signs"),
+        pytest.param("98 %\n91 %;97.5%\n", [[98, NAN], [91, 97.5]], id="percent signs after spaces"),
+        pytest.param("98% nan\n91% 97%\n", [[98, NAN], [91, 97]], id="percent signs between spaces"),
+        pytest.param(",0,1\n0,98%,\n1,91%,97%\n", [[98, NAN], [91, 97]], id="percent signs in a data frame"),
+        pytest.param("10%,20.5%\n30%,40%\n", [[10, 20.5], [30, 40]], id="rising percentages"),
+        pytest.param("98%\n", [[98]], id="a single percentage"),
+        pytest.param("noise,5%,10%\n5%,0.9,\n10%,0.6,0.8\n", LOWER, id="percentages for names"),
     ],
 )
 def test_csv(write, text, expected):
     np.testing.assert_array_equal(read_matrix(write("m.csv", text)), expected)
+
+
+def test_what_savetxt_writes(tmp_path):
+    for name in ("m.csv", "m.txt"):
+        np.savetxt(tmp_path / name, LOWER)
+        np.testing.assert_array_equal(read_matrix(tmp_path / name), LOWER)
+    np.savetxt(tmp_path / "m.txt", LOWER, delimiter=",")
+    np.testing.assert_array_equal(read_matrix(tmp_path / "m.txt"), LOWER)
 
 
 def test_tsv(write):
@@ -128,7 +146,11 @@ def test_zeros_of_logs_and_records_were_measured(write):
         ("first,0.9\nsecond,0.6,?\n", r"line 2, cell 3: '\?' is not"),
         ("0.9\n0.6,inf\n", "line 2, cell 2: 'inf' is not a finite number"),
         ("0,9;0,1\n0,6;0,8\n", "line 2, cell 2: '0,8' is not a finite number; use a decimal point"),
-        ("0.1 0.2\n0.3 0.4\n", "0 columns of numbers"),
+        ("a b\n0.1 0.2\n0.3 0.4\n", "spaces are read only between numbers: leave out names, or write commas"),
+        ("98%,\n91%,0.97\n", "line 2, cell 2: '0.97' has no percent sign, and others have"),
+        ("98%,\n0.91,0.97\n", "line 2, cell 1: '0.91' has no percent sign"),
+        ("98%,\n0.91,97%\n", "line 2, cell 1: '0.91' has no percent sign, and others have; write all numbers with"),
+        ("t,a,b\nx,98%,5\ny,91%,97%\n", "line 2, cell 3: '5' has no percent sign"),
         ("0.9,0.1,0.2\n0.6,0.8,0.3\n", "2 rows and 3 columns of numbers; T tasks need T columns and T rows"),
         ("1.5\n1.5\n1.5\n", "3 rows and 1 columns"),
         ("\n\n  \n", "no rows"),
