@@ -150,6 +150,7 @@ def order(
                 "--front shows all balances of forgetting and generalization: leave out --plot and --objective"
             )
         problem = given.load()
+        given.say_steps_are_unused()
         how = parse_learner(learner)
     with heed_interrupts():  # the first Ctrl-C ends the search, and what it found is shown
         with status_line("searching") as report:
