@@ -39,7 +39,7 @@ from ebbing import metrics, theory
 from ebbing._lazy import load_lazily
 from ebbing.curriculum import Curriculum
 from ebbing.inputs import InputProblem
-from ebbing.io.matrices import read_matrix
+from ebbing.io.error_matrices import read_matrix
 from ebbing.learners import Averaged, GradientFlow, GradientSteps, MinimumNorm, OnePassSgd, Ridge
 from ebbing.problem import Problem
 from ebbing.simulation import MeanEstimate, simulate, simulate_metrics, simulate_textbook

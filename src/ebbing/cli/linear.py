@@ -221,7 +221,7 @@ def metrics(
     Example: ebbing metrics accuracies.csv --kind accuracy
     """
     from ebbing.cli._console import print_result
-    from ebbing.io.matrices import summarize_file
+    from ebbing.io.error_matrices import summarize_file
     from ebbing.io.schema import metrics_json, to_json
     from ebbing.plot.metrics import save
 

@@ -15,7 +15,7 @@ from ebbing import metrics
 from ebbing._files import write_atomic
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._validate import Array
-from ebbing.io.matrices import read_error_matrix
+from ebbing.io.error_matrices import read_error_matrix
 from ebbing.io.schema import to_json
 from ebbing.metrics import Kind, MetricSummary
 from ebbing.metrics._summary import summarize

@@ -225,7 +225,11 @@ def describe_zeros(L: Values, kind: Kind | None) -> str:
     if not has_zeros_for_unmeasured(L):
         return ""
     with_zeros, without = (_compute(values, kind or "error")[0] for values in (L, mark_unmeasured(L, 0)))
-    changed = [name for name, value in with_zeros.items() if not np.array_equal(value, without[name])]
+    changed = [
+        name
+        for name, value in with_zeros.items()
+        if value is not None and ((other := without[name]) is None or not np.array_equal(value, other))
+    ]
     best = [name for name in changed if name.endswith("best_minus_last")] if kind is None else []
     *first, last = [name for name in changed if name not in best]
     named = f"{', '.join(first)} and {last}" if first else last

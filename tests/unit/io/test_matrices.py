@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebbing._limits import MOST_MATRIX_BYTES
-from ebbing.io.matrices import read_matrix
+from ebbing.io.error_matrices import read_matrix
 
 NAN = math.nan
 LOWER = [[0.9, NAN], [0.6, 0.8]]
