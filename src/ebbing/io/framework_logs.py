@@ -155,20 +155,8 @@ def read_avalanche_log(path: str | os.PathLike[str]) -> Matrix:
     return matrix if np.isnan(initial).all() else np.vstack([initial, matrix])
 
 
-def read_log(path: str | os.PathLike[str], run: int | None = None) -> Matrix:
-    """Return the accuracy matrix of a log, whichever framework wrote it.
-
-    Args:
-        path: A file as `read_mammoth_log` or `read_pycil_log` reads it.
-        run: The number of the run in the file, from 0; -1 for the last. None: the file must hold one run.
-
-    Returns:
-        The matrix (T, T).
-
-    Raises:
-        ValueError: If the file has no accuracies that are known.
-    """
-    file, text = _log_text(path)
+def _read_log(file: Path, text: str, run: int | None) -> Matrix:
+    """Return the accuracy matrix of a log, whichever framework wrote it."""
     if _MAMMOTH_ENTRY.search(text) or _MAMMOTH_ROW.search(text):
         return _matrix(file, _mammoth_runs(file, text, None), run)
     if re.search(_PYCIL_ROW.format("CNN"), text):
@@ -190,10 +178,10 @@ def find_log(file: Path, run: int | None) -> Matrix | None:
     Returns:
         The matrix (T, T), or None if the file is no log.
     """
-    if file.suffix.lower() == ".txt" and file.is_file() and has_only_numbers(_log_text(file)[1]):
-        return None
     if file.suffix.lower() in LOG_FORMATS:
-        return read_log(file, run)
+        _, text = _log_text(file)
+        is_table = file.suffix.lower() == ".txt" and has_only_numbers(text)
+        return None if is_table else _read_log(file, text, run)
     if file.suffix.lower() == ".csv" and file.is_file():
         with file.open("rb") as stream:
             if stream.read(len(_AVALANCHE_HEADER)) == _AVALANCHE_HEADER.encode():
