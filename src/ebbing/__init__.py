@@ -14,8 +14,8 @@ In which order should I learn the tasks? `best_order` finds one and proves that 
 >>> plan.names, round(plan.value, 4), plan.proved
 (('A1', 'B1', 'A2', 'B2'), 0.5213, True)
 
-What did I forget? `metrics` computes every published metric of an error or accuracy matrix, from Python or from a file
-(`read_matrix`):
+What did I forget? `metrics` computes the common published metrics of an error or accuracy matrix, from Python or from a
+file (`read_matrix`):
 
 >>> accuracies = [[0.9, 0.1], [0.6, 0.8]]  # row: after each task, column: on each task
 >>> round(float(ebbing.metrics.forgetting(accuracies, kind="accuracy")), 4)
@@ -39,7 +39,7 @@ from ebbing import metrics, theory
 from ebbing._lazy import load_lazily
 from ebbing.curriculum import Curriculum
 from ebbing.inputs import InputProblem
-from ebbing.io.matrices import read_matrix
+from ebbing.io.error_matrices import read_matrix
 from ebbing.learners import Averaged, GradientFlow, GradientSteps, MinimumNorm, OnePassSgd, Ridge
 from ebbing.problem import Problem
 from ebbing.simulation import MeanEstimate, simulate, simulate_metrics, simulate_textbook

@@ -272,7 +272,10 @@ def broadcast_per_task(name: str, value: Any, T: int) -> npt.NDArray[Any]:
     if array.ndim == 0:
         return np.full(T, array)
     if array.shape != (T,):
-        raise ValueError(f"{name} has shape {array.shape}; give one value or one for each of the {T} tasks")
+        if array.ndim > 1:
+            raise ValueError(f"{name} has shape {array.shape}; give one number, or one for each of the {T} tasks")
+        counts = f"{len(array)} number{'s' * (len(array) != 1)} for {T} task{'s' * (T > 1)}"
+        raise ValueError(f"{name}={reprlib.repr(array.tolist())}: {counts}; give one number, or one for each task")
     return array
 
 

@@ -68,3 +68,17 @@ def test_metrics_of_the_simulated_matrix(answer, tmp_path):
     content = parse(answer("metrics", "errors.npy", "--kind", "error", "--json"))
     assert content["metrics"]["forgetting"] == pytest.approx(expect(PROBLEM).forgetting, rel=1e-13)
     assert content["metrics"]["generalization_error"] == pytest.approx(expect(PROBLEM).generalization, rel=1e-14)
+
+
+def test_zeros_above_the_diagonal_get_one_line(run, answer, tmp_path):
+    (tmp_path / "errors.csv").write_text("0.02,0,0\n0.09,0.03,0\n0.28,0.1,0.04\n")
+    done = run("metrics", "errors.csv", "--kind", "error", "--json")
+    assert done.returncode == 0
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.startswith(
+        "ebbing: errors.csv: all entries above the diagonal are exactly 0 and count as measured"
+    )
+    assert done.stderr.endswith("if they were not measured, say --unmeasured 0\n")
+    content = parse(answer("metrics", "errors.csv", "--kind", "error", "--unmeasured", "0", "--json"))
+    assert content["metrics"]["best_minus_last"] == pytest.approx(0.165)
+    assert content["metrics"]["upper_triangle_mean"] is None

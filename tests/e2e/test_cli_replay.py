@@ -115,3 +115,18 @@ def test_bad_input(run, arguments, message):
     assert done.returncode == 2
     assert message in done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", ["order", "replay", "explore"])
+def test_commands_that_do_not_use_steps_say_so(run, tmp_path, command):
+    plain = 'p = 200\nn = 50\ncategories = "AB"\n'
+    (tmp_path / "plain.toml").write_text(plain)
+    (tmp_path / "steps.toml").write_text(plain + "steps = [{A1 = 50}, {B1 = 50, A1 = 10}]\nstored = true\n")
+    more = ("--no-open",) if command == "explore" else ()
+    expected = {
+        "plain.toml": "",
+        "steps.toml": f"ebbing: steps.toml: ebbing {command} does not use steps and stored; expect and simulate do\n",
+    }
+    for name, said in expected.items():
+        done = run(command, name, *more)
+        assert (done.returncode, done.stderr) == (0, said)

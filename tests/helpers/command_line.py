@@ -24,7 +24,7 @@ NETWORKS = "ebbing.order, ebbing.learn"
 # which take longer than most commands. A call that takes five minutes is ended.
 SERVER = """
 import gc, json, os, signal, sys, tempfile, traceback
-import ebbing.cli, ebbing.io.matrices, ebbing.io.problems, ebbing._progress, MODULE
+import ebbing.cli, ebbing.io.error_matrices, ebbing.io.problems, ebbing._progress, MODULE
 
 gc.freeze()  # forks share what is loaded
 for line in sys.stdin:

@@ -30,6 +30,8 @@ PUBLISHED = {
     "positive_backward_transfer": lambda A, T: max(PUBLISHED["triangle_backward_transfer"](A, T), 0),
     "remembering": lambda A, T: 1 - abs(min(PUBLISHED["triangle_backward_transfer"](A, T), 0)),
     "average_accuracy": lambda A, T: mean(A(T, i) for i in range(1, T + 1)),
+    "average_incremental_accuracy": lambda A, T: mean(mean(A(t, i) for i in range(1, t + 1)) for t in range(1, T + 1)),
+    "learning_accuracy": lambda A, T: mean(A(i, i) for i in range(1, T + 1)),
     "lower_triangle_mean": lambda A, T: (
         sum(A(i, j) for i in range(1, T + 1) for j in range(1, i + 1)) / (T * (T + 1) / 2)
     ),
@@ -37,7 +39,13 @@ PUBLISHED = {
         sum(A(i, j) for i in range(1, T + 1) for j in range(i + 1, T + 1)) / (T * (T - 1) / 2)
     ),
 }
-LEVELS = ("average_accuracy", "lower_triangle_mean", "upper_triangle_mean")
+LEVELS = (
+    "average_accuracy",
+    "average_incremental_accuracy",
+    "learning_accuracy",
+    "lower_triangle_mean",
+    "upper_triangle_mean",
+)
 DIFFERENCES = [name for name in PUBLISHED if name not in LEVELS]
 WITHOUT_INITIAL = [name for name in PUBLISHED if name != "gem_forward_transfer"]
 

@@ -16,11 +16,11 @@ def test_summary_line_by_line():
     assert lines[2] == "task    initial model  just learned  at the end  forgotten"
     assert lines[3] == "task 1             10            60          70        -10"
     assert lines[6] == "Nothing was forgotten; on average old tasks got better by 15."
-    assert lines[8] == "metric                       value  definition, or why there is no value"
-    assert lines[9] == "forgetting                     -15  F_T = mean_{i<T} (L[T,i] - L[i,i]), Lin et al. 2023"
+    assert lines[8] == "metric                         value  definition, or why there is no value"
+    assert lines[9] == "forgetting                       -15  F_T = mean_{i<T} (L[T,i] - L[i,i]), Lin et al. 2023"
     text = "\n".join(lines)
-    assert "generalization_error             -  is a mean of errors; the matrix holds accuracies" in text
-    assert "remembering                      -  needs fractions in [0, 1], got 10: divide percentages by 100" in text
+    assert "generalization_error               -  is a mean of errors; the matrix holds accuracies" in text
+    assert "remembering                        -  needs fractions in [0, 1], got 10: divide percentages by 100" in text
     assert "forgetting_curve, F_2 to F_3: -20  -15" in text
     assert "Positive forgetting and negative backward transfer mean that old tasks got worse." in text
 
@@ -53,7 +53,7 @@ def test_summary_of_several_matrices_shows_mean_and_error():
     matrices = np.array([[[0.1, 0.3], [0.2, 0.1]], [[0.1, 0.3], [0.2, 0.2]]])
     found = metrics.summary(matrices, kind="error")
     text = found.summary()
-    assert "generalization_error        0.175 ± 0.025" in text
+    assert "generalization_error          0.175 ± 0.025" in text
     assert "Values are means over the matrices ± their standard errors." in text
     assert "standard errors" not in metrics.summary(matrices[0], kind="error").summary()
 
@@ -66,7 +66,7 @@ def test_summary_shows_no_negative_zero():
 def test_summary_of_one_task():
     text = metrics.summary([[0.25]], kind="error").summary()
     assert text.startswith("1 task, errors")
-    assert "generalization_error         0.25" in text
+    assert "generalization_error           0.25" in text
 
 
 def test_frame_has_a_row_per_value():
@@ -125,3 +125,60 @@ def test_transposed_matrix_is_recognized():
         metrics.average_accuracy(matrix.T, kind="accuracy")
     diagonal = np.array([[0.9, np.nan], [np.nan, 0.8]])
     assert "transposed" not in metrics.summary(diagonal, kind="accuracy").reasons["forgetting"]
+
+
+ZEROS = np.array([[0.02, 0, 0], [0.09, 0.03, 0], [0.28, 0.10, 0.04]])
+"""Errors of a run whose matrix began as np.zeros((3, 3))."""
+
+
+def what_it_says(matrix, kind):
+    with pytest.warns(UserWarning, match="all entries above the diagonal are exactly 0 and count as measured") as said:
+        metrics.summary(matrix, kind=kind)
+    assert (len(said), said[0].filename) == (1, __file__)
+    return str(said[0].message)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "line"),
+    [
+        (ZEROS, "matrix = np.where(np.tri(3), matrix, np.nan)"),
+        (np.stack([ZEROS, ZEROS]), "matrix = np.where(np.tri(3), matrix, np.nan)"),
+        (np.vstack([np.zeros(3), ZEROS]), "matrix = np.where(np.tri(4, 3, -1), matrix, np.nan)"),
+        (np.vstack([[1, 0, 1], ZEROS]), "matrix[1:] = np.where(np.tri(3), matrix[1:], np.nan)"),
+        (np.ones((2, 4, 3)) * np.vstack([np.ones(3), ZEROS]), "matrix[..., 1:, :] = np.where(np.tri(3), "),
+    ],
+)
+def test_zeros_above_the_diagonal_get_a_warning(matrix, line):
+    said = what_it_says(matrix, "error")
+    assert f"if they were not measured, replace them by NaN: {line}" in said
+    space = {"np": np, "matrix": matrix.copy()}
+    exec(said.rpartition("by NaN: ")[2], space)
+    found = metrics.summary(space["matrix"], kind="error")  # without a warning
+    assert found.values["best_minus_last"] == pytest.approx(0.165)
+    assert "upper_triangle_mean" in found.reasons
+    if (matrix[..., 0, :] == [1, 0, 1]).all():
+        assert (found.matrix[..., 0, :] == [1, 0, 1]).all()
+
+
+def test_the_warning_names_the_metrics_that_change():
+    assert "changes best_minus_last, past_best_minus_last and upper_triangle_mean;" in what_it_says(ZEROS, "error")
+    assert "changes upper_triangle_mean;" in what_it_says(ZEROS, "accuracy")
+    assert "changes upper_triangle_mean;" in what_it_says(ZEROS[:2, :2], "error")  # the last task has no forgetting
+    with_initial = np.vstack([[0.3, 0.3, 0.3], ZEROS])
+    assert "changes gem_forward_transfer and upper_triangle_mean;" in what_it_says(with_initial, "accuracy")
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        np.where(np.tri(3), ZEROS, np.nan),
+        ZEROS + 0.01 * (np.arange(3) == 2),  # one column above the diagonal was measured
+        np.zeros((3, 3)),
+        np.zeros((4, 3)),
+        [[0.5]],
+        [[0.0], [0.5]],
+        np.stack([ZEROS, ZEROS + 0.01]),
+    ],
+)
+def test_no_warning_where_zeros_say_nothing(matrix):
+    metrics.summary(matrix, kind="error")

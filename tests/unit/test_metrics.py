@@ -26,6 +26,8 @@ BY_HAND = {
     "positive_backward_transfer": ((80 - 60) + (70 - 60) + (90 - 70)) / 3,
     "gem_forward_transfer": ((25 - 20) + (40 - 30)) / 2,
     "average_accuracy": (70 + 90 + 50) / 3,
+    "average_incremental_accuracy": (60 + (80 + 70) / 2 + (70 + 90 + 50) / 3) / 3,
+    "learning_accuracy": (60 + 70 + 50) / 3,
     "lower_triangle_mean": (60 + 80 + 70 + 70 + 90 + 50) / 6,
     "upper_triangle_mean": (25 + 30 + 40) / 3,
 }
@@ -140,7 +142,8 @@ def test_the_matrix_is_left_as_it_was():
 )
 def test_every_metric_and_the_summary_check_the_matrix(matrix, kind, message):
     for name in [*OF_THE_MATRIX, "summary"]:
-        if (name, kind) not in {("generalization_error", "accuracy"), ("average_accuracy", "error")}:
+        other = "error" if name.endswith("accuracy") else "accuracy" if name == "generalization_error" else None
+        if kind != other:
             with pytest.raises(ValueError, match=message):
                 compute(name, matrix, kind)
 
@@ -154,6 +157,8 @@ def test_one_task_is_too_few_to_compare(name):
 def test_one_task_has_an_average_and_a_forward_transfer():
     assert metrics.generalization_error([[0.5], [0.25]], kind="error") == 0.25
     assert metrics.average_accuracy([[40]], kind="accuracy") == 40
+    assert metrics.average_incremental_accuracy([[40]], kind="accuracy") == 40
+    assert metrics.learning_accuracy([[40]], kind="accuracy") == 40
     assert metrics.lower_triangle_mean([[40]], kind="accuracy") == 40
     assert metrics.forward_transfer([[0.25]], [0.5], kind="error").tolist() == [-0.25]
 
@@ -179,6 +184,12 @@ def test_averages_of_the_other_kind_name_the_right_function():
         metrics.generalization_error(ACCURACY, kind="accuracy")
     with pytest.raises(ValueError, match="use generalization_error"):
         metrics.average_accuracy([[1, 2], [3, 4]], kind="error")
+
+
+@pytest.mark.parametrize("name", ["average_incremental_accuracy", "learning_accuracy"])
+def test_other_means_of_accuracies_refuse_errors(name):
+    with pytest.raises(ValueError, match=f"^{name} is a mean of accuracies; the matrix holds errors: give accuracies"):
+        compute(name, [[1, 2], [3, 4]], "error")
 
 
 @pytest.mark.parametrize(("matrix", "kind", "got"), [(ACCURACY, "accuracy", 10), ([[-0.5, 0], [0, 0]], "error", -0.5)])
@@ -229,3 +240,12 @@ def test_summary_of_one_task_still_has_the_averages():
         "generalization_error",
         "lower_triangle_mean",
     }
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_tensors_with_gradients(dtype):
+    torch = pytest.importorskip("torch")
+    tensor = torch.tensor([[0.75, 0.5], [0.25, 0.75]], dtype=getattr(torch, dtype), requires_grad=True)
+    for matrix in (tensor, list(tensor), [list(row) for row in tensor]):
+        assert metrics.forgetting(matrix, kind="accuracy") == 0.5
+        assert metrics.summary(matrix, kind="accuracy").values["average_accuracy"] == 0.5

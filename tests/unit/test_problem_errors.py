@@ -67,11 +67,11 @@ BAD = [
     ({"sigma": 1e200}, "sigma"),  # its square overflows
     ({"unmodeled": -0.1}, "unmodeled=-0.1: must not be negative"),
     # one per task
-    ({"n": [5, 5, 5]}, r"n has shape \(3,\); give one value or one for each of the 2 tasks"),
-    ({"sigma": [0.1]}, r"sigma has shape \(1,\); give one value or one for each of the 2 tasks"),
-    ({"sigma": []}, r"sigma has shape \(0,\); give one value"),
-    ({"sigma": [[0.1, 0.2]]}, r"sigma has shape \(1, 2\); give one value"),
-    ({"unmodeled": [1, 2, 3]}, r"unmodeled has shape \(3,\); give one value"),
+    ({"n": [5, 5, 5]}, r"n=\[5, 5, 5\]: 3 numbers for 2 tasks; give one number, or one for each task"),
+    ({"sigma": [0.1]}, r"sigma=\[0.1\]: 1 number for 2 tasks; give one number, or one for each task"),
+    ({"sigma": []}, r"sigma=\[\]: 0 numbers for 2 tasks"),
+    ({"sigma": [[0.1, 0.2]]}, r"sigma has shape \(1, 2\); give one number"),
+    ({"unmodeled": [1, 2, 3]}, r"unmodeled=.*: 3 numbers for 2 tasks"),
     ({"names": ["a"]}, "1 names for 2 tasks; give one per task"),
     ({"names": ["a", "a"]}, "names must differ, but 'a' occurs more than once"),
     # gaps
@@ -137,7 +137,7 @@ REFUSED_BY_CONSTRUCTORS = [
     (lambda: Problem.from_distances([[0, -1], [-1, 0]], 1, n=5, p=10), r"distances\[0, 1\] = -1 is negative"),
     (lambda: Problem.from_distances([[0, 1], [1, 3]], 1, n=5, p=10), r"distances\[1, 1\] = 3.*distance 0 from itself"),
     (lambda: Problem.from_distances([[0, 1], [2, 0]], 2, n=5, p=10), "distances is not symmetric"),
-    (lambda: Problem.from_distances([[0, 1], [1, 0]], [1], n=5, p=10), r"norms has shape \(1,\)"),
+    (lambda: Problem.from_distances([[0, 1], [1, 0]], [1], n=5, p=10), r"norms=\[1.0\]: 1 number for 2 tasks"),
     (lambda: Problem.from_distances([[0, 1], [1, 0]], -1, n=5, p=10), "norms=-1: must not be negative"),
     (lambda: Problem.from_gram(EYE, initial=[1, 0], n=5, p=10), r"initial has shape \(2,\); for 2 tasks give 3"),
     (lambda: Problem.from_gram(EYE, initial=[0.1, 1, 0], n=5, p=10), "no vectors have these inner products"),

@@ -34,6 +34,8 @@ app = typer.Typer(
     metrics reads any matrix of errors or accuracies, and compare the results of benchmarks; explore opens a page with
     sliders; train, runs and data are about networks; reproduce repeats the experiments of Lin et al. (2023).
 
+    To train orders of your own tasks and measure what is forgotten, use ebbing.measure in Python.
+
     Example: ebbing order --tasks categories:AABB -n 50 -p 100""",
 )
 

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ebbing.cli.options import ProblemFile
+from ebbing.cli.options import ProblemFile, say_steps_are_unused
 from ebbing.cli.parsing import check_output_file
 
 
@@ -29,7 +29,10 @@ def explore(
     from ebbing.io.problems import read_problem
 
     check_output_file("--out", out)
-    write_explorer(out, None if file is None else read_problem(file))
+    problem = None if file is None else read_problem(file)
+    if file is not None:
+        say_steps_are_unused(file, "explore")
+    write_explorer(out, problem)
     print(f"wrote {out}")
     if opens and not webbrowser.open(out.absolute().as_uri()):
         print("no browser could be started: open the file yourself")

@@ -150,6 +150,7 @@ def order(
                 "--front shows all balances of forgetting and generalization: leave out --plot and --objective"
             )
         problem = given.load()
+        given.say_steps_are_unused()
         how = parse_learner(learner)
     with heed_interrupts():  # the first Ctrl-C ends the search, and what it found is shown
         with status_line("searching") as report:
@@ -200,6 +201,14 @@ def metrics(
         int | None,
         typer.Option(help="Which run of a log that holds several: 0 is the first, -1 the last.", show_default=False),
     ] = None,
+    unmeasured: Annotated[
+        float | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="A number that stands for what was not measured, such as 0: it does not count above the diagonal.",
+            show_default=False,
+        ),
+    ] = None,
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Save a picture of what was forgotten of each task: .png, .svg or .pdf."),
@@ -207,18 +216,18 @@ def metrics(
     html: Html = None,
     as_json: AsJson = False,
 ) -> None:
-    """Say what was forgotten: every published metric of a matrix.
+    """Say what was forgotten: the common published metrics of a matrix.
 
     Example: ebbing metrics accuracies.csv --kind accuracy
     """
     from ebbing.cli._console import print_result
-    from ebbing.io.matrices import summarize_file
+    from ebbing.io.error_matrices import summarize_file
     from ebbing.io.schema import metrics_json, to_json
     from ebbing.plot.metrics import save
 
     check_html(html)
     check_picture(plot)
-    summary = summarize_file(file, kind, run)
+    summary = summarize_file(file, kind, run, unmeasured)
     if plot is not None:
         save(summary, plot)
     write_html(html, summary)

@@ -153,6 +153,20 @@ class ProblemOptions:
             return parse_replay(replay, problem)
         return None if self.file is None else read_curriculum(self.file)
 
+    def say_steps_are_unused(self) -> None:
+        """Say so where the TOML file has steps, and the command does not use them."""
+        if self.file is not None:
+            say_steps_are_unused(self.file, self.command)
+
+
+def say_steps_are_unused(file: Path, command: str) -> None:
+    """Say so where a TOML file has steps: for commands that do not use them."""
+    from ebbing.cli._messages import print_message
+    from ebbing.io._toml import read_toml
+
+    if unused := [name for name in ("steps", "stored") if name in read_toml(file)]:
+        print_message(f"{file}: ebbing {command} does not use {' and '.join(unused)}; expect and simulate do")
+
 
 def with_problem(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the options of `ProblemOptions`, before its own; it takes them as its first argument."""

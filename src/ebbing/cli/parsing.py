@@ -28,9 +28,12 @@ def parse_tasks(text: str) -> dict[str, Any]:
         return {kind: value}
     if kind in ("orthogonal", "identical") and value.isdecimal():
         return {kind: int(value)}
+    meant = ""
+    if text.isalpha() and (text.isupper() or 2 * len(set(text)) <= len(text)):
+        meant = f" (did you mean categories:{text}?)"
     raise ValueError(
-        f"--tasks {text!r}: give orthogonal:8, identical:8 or categories:ABAB; other ground truths come from a file: "
-        "a TOML problem, --vectors, --gram or --distances"
+        f"--tasks {text!r}: give orthogonal:8, identical:8 or categories:ABAB{meant}; other ground truths come from a "
+        "file: a TOML problem, --vectors, --gram, --distances or --cosines"
     )
 
 

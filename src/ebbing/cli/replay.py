@@ -51,6 +51,7 @@ def replay(
     from ebbing.plot.replay import save
 
     problem = given.load()
+    given.say_steps_are_unused()
     check_picture(plot)
     check_html(html)
     how = parse_learner(learner)

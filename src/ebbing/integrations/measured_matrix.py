@@ -15,9 +15,10 @@ from ebbing import metrics
 from ebbing._files import write_atomic
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._validate import Array
-from ebbing.io.matrices import read_error_matrix
+from ebbing.io.error_matrices import read_error_matrix
 from ebbing.io.schema import to_json
 from ebbing.metrics import Kind, MetricSummary
+from ebbing.metrics._summary import summarize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +76,7 @@ class MeasuredMatrix(Tabular):
         Before all tasks are learned, these are the metrics of the learned ones.
         """
         t = self.learned or len(self.names)
-        return metrics.summary(self.values[: t + 1, :t], kind=self.kind, names=self.names[:t])
+        return summarize(self.values[: t + 1, :t], kind=self.kind, names=self.names[:t])
 
     @property
     def forgetting(self) -> float:

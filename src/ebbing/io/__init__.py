@@ -3,9 +3,10 @@
 from typing import TYPE_CHECKING
 
 from ebbing._lazy import load_lazily
+from ebbing.io.error_matrices import read_matrix
 from ebbing.io.evaluations import read_evaluation
 from ebbing.io.framework_logs import read_avalanche_log, read_mammoth_log, read_pycil_log
-from ebbing.io.matrices import NamedMatrix, read_matrix, read_named_matrix
+from ebbing.io.matrices import NamedMatrix, read_named_matrix
 
 if TYPE_CHECKING:
     from ebbing.io.curricula import read_curriculum

@@ -1,4 +1,4 @@
-"""Delimited text (CSV, TSV): which line is a header and which column holds row names.
+"""Delimited text (CSV, TSV, columns of numbers): which line is a header and which column holds row names.
 
 Names of rows and columns are text. Whole numbers are names too where the header makes that clear (",0,1,2" or
 "after,task 1,task 2"); where they could be either names or data, an error says so instead of a guess.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from pathlib import Path
 Line = tuple[int, list[str]]
 """The number of a line in its file, and its cells."""
 
+_MORE_THAN_NUMBERS = re.compile(r"[^\s\d.,;eE+\-%nNaA]")  # NaN is a number
 _CLEARER = "write names as text (task 1, task 2, ...) and data with a decimal point (1.0)"
 
 _QUOTED = re.compile(r'(?<![^,;\t\r\n ])"[^"]*(?:""[^"]*)*"?')
@@ -33,9 +35,38 @@ class DelimitedText:
     first_column: int  # 1, or 2 where the first column holds row names
 
 
-def parse_delimited(file: Path, text: str, *, square: bool = False) -> DelimitedText:
-    """Return the cells of a text; `file` is named in errors. A square matrix tells names from data by its shape."""
+def has_only_numbers(text: str) -> bool:
+    """Return whether a text may be a table of numbers without names.
+
+    >>> has_only_numbers("0.9 nan"), has_only_numbers("task 1")
+    (True, False)
+    """
+    return _MORE_THAN_NUMBERS.search(text) is None
+
+
+def parse_delimited(file: Path, text: str, *, square: bool = False, percent: bool = False) -> DelimitedText:
+    """Return the cells of a text.
+
+    Args:
+        file: The file, to be named in errors.
+        text: Its text.
+        square: Whether the matrix is square, which tells names from data by its shape.
+        percent: Whether numbers may carry percent signs, which are left out: all of them, or none.
+
+    Returns:
+        The cells, names apart from data.
+    """
     lines = _lines(file, text)
+    if percent and _has_percentages(lines):
+        numbers = [(n, [_without_sign(cell) for cell in cells]) for n, cells in lines]
+        found = _split(file, numbers, square)
+        _check_signs(file, lines, found)
+        return found
+    return _split(file, lines, square)
+
+
+def _split(file: Path, lines: list[Line], square: bool) -> DelimitedText:
+    """Return names apart from data."""
     header = lines[0][1] if _has_header(file, lines) else []
     body = lines[1:] if header else lines
     widest = max((len(cells) for _, cells in body), default=0)
@@ -78,7 +109,11 @@ def parse_number(cell: str) -> float | None:
 
 
 def _lines(file: Path, text: str) -> list[Line]:
-    reader = csv.reader(io.StringIO(text), delimiter=find_delimiter(text), strict=True)
+    delimiter = find_delimiter(text)
+    if not any(mark in text for mark in "\t;,") and has_only_numbers(text):
+        delimiter = " "  # any number of them: columns may be aligned
+        text = re.sub(r"[^\S\r\n]+", " ", re.sub(r"(?m)^[^\S\r\n]+|[^\S\r\n]+$", "", text))
+    reader = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
     try:
         lines = [(reader.line_num, [cell.strip() for cell in row]) for row in reader]
     except csv.Error as problem:
@@ -116,6 +151,36 @@ def _has_row_names(file: Path, header: Sequence[str], body: Sequence[Line]) -> b
     if _numbered(header[1:]):
         return True
     raise ValueError(f"{file}: the first column ({first[0]}, {first[1]}, ...) may be row names or data; {_CLEARER}")
+
+
+def _is_percentage(cell: str) -> bool:
+    return cell.endswith("%") and parse_number(cell[:-1]) is not None
+
+
+def _without_sign(cell: str) -> str:
+    if not _is_percentage(cell):
+        return cell
+    number = cell[:-1].rstrip()
+    return f"{number}.0" if number.isdecimal() else number  # which is no name
+
+
+def _has_percentages(lines: Sequence[Line]) -> bool:
+    """Return whether data is in percent: the first cell of all, or one that is neither in the first line nor column."""
+    data = [*lines[0][1][:1], *(cell for _, cells in lines[1:] for cell in cells[1:])]
+    return any(map(_is_percentage, data))
+
+
+def _check_signs(file: Path, lines: Sequence[Line], found: DelimitedText) -> None:
+    """Raise an error for a number without a percent sign in a table that has such signs."""
+    skip = found.first_column - 1
+    body = [(n, cells[skip:]) for n, cells in lines if n >= found.lines[0][0]] if found.lines else []
+    for n, cells in body:
+        for place, cell in enumerate(cells, found.first_column):
+            if (value := parse_number(cell)) is not None and not math.isnan(value):
+                raise ValueError(
+                    f"{file}: line {n}, cell {place}: {cell!r} has no percent sign, and others have; write all numbers "
+                    "with the sign, or none"
+                )
 
 
 def _is_word(cell: str) -> bool:

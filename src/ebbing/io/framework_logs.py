@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 
 from ebbing._limits import MOST_CELLS, MOST_MATRIX_BYTES
 from ebbing.io._bytes import read_text
+from ebbing.io._delimited import has_only_numbers
 
 Matrix = NDArray[np.float64]
 Row = list[float]
@@ -154,27 +155,16 @@ def read_avalanche_log(path: str | os.PathLike[str]) -> Matrix:
     return matrix if np.isnan(initial).all() else np.vstack([initial, matrix])
 
 
-def read_log(path: str | os.PathLike[str], run: int | None = None) -> Matrix:
-    """Return the accuracy matrix of a log, whichever framework wrote it.
-
-    Args:
-        path: A file as `read_mammoth_log` or `read_pycil_log` reads it.
-        run: The number of the run in the file, from 0; -1 for the last. None: the file must hold one run.
-
-    Returns:
-        The matrix (T, T).
-
-    Raises:
-        ValueError: If the file has no accuracies that are known.
-    """
-    file, text = _log_text(path)
+def _read_log(file: Path, text: str, run: int | None) -> Matrix:
+    """Return the accuracy matrix of a log, whichever framework wrote it."""
     if _MAMMOTH_ENTRY.search(text) or _MAMMOTH_ROW.search(text):
         return _matrix(file, _mammoth_runs(file, text, None), run)
     if re.search(_PYCIL_ROW.format("CNN"), text):
         return _matrix(file, _pycil_runs(text, "CNN"), run)
     raise ValueError(
         f"{file}: not a log that is known; Mammoth writes 'accuracy_1_task1' or \"Raw accuracy values: Class-IL [\", "
-        "PyCIL and LAMDA-PILOT write \"CNN: {'total': \"; a matrix of your own belongs into a .csv or .json file"
+        "PyCIL and LAMDA-PILOT write \"CNN: {'total': \"; a matrix of your own belongs into a .csv or .json file, or "
+        "without names into a .txt file"
     )
 
 
@@ -189,7 +179,9 @@ def find_log(file: Path, run: int | None) -> Matrix | None:
         The matrix (T, T), or None if the file is no log.
     """
     if file.suffix.lower() in LOG_FORMATS:
-        return read_log(file, run)
+        _, text = _log_text(file)
+        is_table = file.suffix.lower() == ".txt" and has_only_numbers(text)
+        return None if is_table else _read_log(file, text, run)
     if file.suffix.lower() == ".csv" and file.is_file():
         with file.open("rb") as stream:
             if stream.read(len(_AVALANCHE_HEADER)) == _AVALANCHE_HEADER.encode():

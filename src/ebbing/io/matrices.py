@@ -3,10 +3,11 @@
 =========  ============================================================================================
 file       what is understood
 =========  ============================================================================================
-.csv .tsv  cells between tabs, else semicolons, else commas; column names and row names are optional
+.csv .tsv  cells between tabs, else semicolons, else commas; column names and row names are optional; cells between
+           spaces if all are numbers, as `np.savetxt` writes them; of errors and accuracies also percentages: 98%
+.txt       the same, if it holds numbers only
 .json      a list of rows, or an object with the rows under a key such as "errors", "accuracies", "matrix"
 .npy .npz  one 2-D array of numbers; in .npz under one of these keys, or the only array
-.log .pyd  accuracies that other frameworks log (`ebbing.io.framework_logs`); also .txt, .out, .err
 =========  ============================================================================================
 
 An empty cell, null and nan all mean NaN, and short rows are filled up with NaN: lower-triangular lists need no padding.
@@ -31,19 +32,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ebbing._limits import MOST_CELLS, MOST_LINES, MOST_MATRIX_BYTES, MOST_SEPARATORS
-from ebbing._validate import EntryError
 from ebbing.io._arrays import check_cells, read_array
 from ebbing.io._bytes import read_bytes, read_text
 from ebbing.io._delimited import parse_delimited, parse_number
-from ebbing.io.framework_logs import find_log
-from ebbing.metrics import Kind, MetricSummary, summary
-from ebbing.metrics._matrix import SIGN
 
-FORMATS = (".csv", ".tsv", ".json", ".npy", ".npz")
+FORMATS = (".csv", ".tsv", ".txt", ".json", ".npy", ".npz")
 """Endings of files that hold a matrix."""
-
-_KINDS: dict[str, Kind] = {"errors": "error", "accuracies": "accuracy"}
-_ERROR_KEYS = (*_KINDS, "matrix")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +52,8 @@ class NamedMatrix:
         first_cell: The place in its line of a row's first number, from 1.
         key: The name of the matrix in a JSON object or an npz file, or nothing.
         others: The other entries of a JSON object, by name.
+        marks_missing: Whether what was not measured is always marked: in a log, and in a record of training that ebbing
+            wrote.
     """
 
     values: NDArray[np.float64]
@@ -67,6 +63,7 @@ class NamedMatrix:
     first_cell: int = 1
     key: str = ""
     others: Mapping[str, Any] = field(default_factory=dict)
+    marks_missing: bool = False
 
     def place(self, row: int, column: int) -> str:
         """Return where a number stands in its file.
@@ -85,87 +82,6 @@ class NamedMatrix:
         if self.lines:
             return f"line {self.lines[row]}, cell {self.first_cell + column}"
         return f"row {row + 1}, column {column + 1}"
-
-
-def read_matrix(path: str | os.PathLike[str]) -> NDArray[np.float64]:
-    r"""Return the error or accuracy matrix in a file.
-
-    Rows are t = 0..T (initial model first) or t = 1..T, columns are tasks.
-
-    Args:
-        path: A CSV, TSV, JSON, npy or npz file. In JSON and npz the matrix stands under "errors", "accuracies" or
-            "matrix", or it is the only entry. Or a log of Mammoth, PyCIL, LAMDA-PILOT or Avalanche with one run.
-
-    Returns:
-        The matrix, NaN where an entry is missing, shape (T+1, T) or (T, T).
-
-    Raises:
-        ValueError: If the file does not hold such a matrix; the message names the file and the place.
-
-    Example:
-        >>> import tempfile
-        >>> file = Path(tempfile.mkdtemp(), "accuracies.csv")
-        >>> _ = file.write_text(",task 1,task 2\nafter task 1,0.9,\nafter task 2,0.6,0.8\n")
-        >>> read_matrix(file).tolist()
-        [[0.9, nan], [0.6, 0.8]]
-    """
-    return read_error_matrix(path).values
-
-
-def summarize_file(path: str | os.PathLike[str], kind: str | None = None, run: int | None = None) -> MetricSummary:
-    """Return what was forgotten and every metric of the error or accuracy matrix in a file.
-
-    Args:
-        path: A file as `read_matrix` reads it.
-        kind: "error" or "accuracy": what the matrix holds; None if its key in the file says it, or the file is a log.
-        run: The number of the run in a log that holds several, from 0; -1 for the last.
-
-    Returns:
-        The metrics, with the names of tasks that the file gives to its columns.
-
-    Raises:
-        ValueError: If the file does not hold such a matrix, the message names the file and the place; or if nothing
-            tells what it holds.
-    """
-    matrix = read_error_matrix(path, run)
-    said = _KINDS.get(matrix.key)
-    if kind is None and said is None:
-        raise ValueError(
-            f"{path}: errors or accuracies? --kind is missing: say --kind error (lower is better) or --kind accuracy "
-            "(higher is better)"
-        )
-    if kind in SIGN and said not in (None, kind):
-        raise ValueError(f"{path}: holds {matrix.key}, and --kind {kind} contradicts that: leave it out")
-    names = matrix.column_names or None
-    try:
-        return summary(matrix.values, kind=kind or said, names=names)  # type: ignore[arg-type]  (checked there)
-    except EntryError as error:
-        raise ValueError(f"{path}: {matrix.place(*error.index)}: {error}") from None
-
-
-def read_error_matrix(path: str | os.PathLike[str], run: int | None = None) -> NamedMatrix:
-    """Return the error or accuracy matrix in a file with its names.
-
-    Args:
-        path: A file as `read_matrix` reads it.
-        run: The number of the run in a log that holds several, from 0; -1 for the last.
-
-    Returns:
-        The matrix, shape (T+1, T) or (T, T).
-
-    Raises:
-        ValueError: If the file does not hold such a matrix; the message names the file and the place.
-    """
-    file = Path(path)
-    log = find_log(file, run)
-    if log is None and run is not None:
-        raise ValueError(f"run={run}: {file} is no log of several runs; leave it out")
-    matrix = read_named_matrix(file, _ERROR_KEYS) if log is None else NamedMatrix(log, key="accuracies")
-    rows, columns = matrix.values.shape
-    if columns == 0 or rows - columns not in (0, 1):
-        rule = "T tasks need T columns and T rows, or T+1 with the initial model's first"
-        raise ValueError(f"{file}: {rows} rows and {columns} columns of numbers; {rule}")
-    return matrix
 
 
 def read_named_matrix(
@@ -203,8 +119,8 @@ def read_named_matrix(
     size = file.stat().st_size
     if not 0 < size <= MOST_MATRIX_BYTES:
         raise ValueError(f"{file}: {size:,} bytes; a matrix file has between 1 and {MOST_MATRIX_BYTES:,}")
-    if suffix in (".csv", ".tsv"):
-        return _csv(file, square=square)
+    if suffix in (".csv", ".tsv", ".txt"):
+        return _csv(file, square=square, percent="accuracies" in keys)
     return _json(file, keys) if suffix == ".json" else _numpy(file, keys)
 
 
@@ -240,7 +156,8 @@ def _json(file: Path, keys: Sequence[str]) -> NamedMatrix:
     if not isinstance(content, list) or not all(isinstance(row, list) for row in content):
         raise ValueError(f"{file}: holds {reprlib.repr(content)}; a matrix is a list of rows, each a list of numbers")
     rows = [[_json_cell(file, r, c, cell) for c, cell in enumerate(row, 1)] for r, row in enumerate(content, 1)]
-    return NamedMatrix(_padded(file, rows), names, key=key, others=others)
+    recorded = others.get("schema") == "ebbing.matrix/1"
+    return NamedMatrix(_padded(file, rows), names, key=key, others=others, marks_missing=recorded)
 
 
 def _json_cell(file: Path, row: int, column: int, cell: Any) -> float:
@@ -255,12 +172,21 @@ def _json_cell(file: Path, row: int, column: int, cell: Any) -> float:
 # -------------------------------------------------------------------- CSV
 
 
-def _csv(file: Path, *, square: bool) -> NamedMatrix:
-    table = parse_delimited(file, _text(file, ",;\t\r\n"), square=square)
+def _csv(file: Path, *, square: bool, percent: bool) -> NamedMatrix:
+    text = _text(file, ",;\t\r\n")
+    spaces = not any(mark in text for mark in ",;\t")
+    if spaces:
+        _check_count(file, text, " ")
+    table = parse_delimited(file, text, square=square, percent=percent)
     rows = [
         [_csv_cell(file, n, c, cell) for c, cell in enumerate(cells, table.first_column)] for n, cells in table.lines
     ]
     values = _padded(file, rows, len(table.column_names))
+    if spaces and not values.size:
+        raise ValueError(
+            f"{file}: no commas, semicolons or tabs between its cells; spaces are read only between numbers: leave out "
+            "names, or write commas, such as by np.savetxt(file, matrix, delimiter=',')"
+        )
     lines = tuple(n for n, _ in table.lines)
     return NamedMatrix(values, tuple(table.column_names), tuple(table.row_names), lines, table.first_column)
 
@@ -281,9 +207,13 @@ def _text(file: Path, separators: str) -> str:
     text = read_text(file, MOST_MATRIX_BYTES)
     if (lines := text.count("\n") + text.count("\r")) > MOST_LINES:
         raise ValueError(f"{file}: {lines:,} lines; no more than {MOST_LINES:,} are read")
+    _check_count(file, text, separators)
+    return text
+
+
+def _check_count(file: Path, text: str, separators: str) -> None:
     if sum(map(text.count, separators)) > MOST_SEPARATORS:
         raise ValueError(f"{file}: more than {MOST_CELLS:,} cells; no more are read")
-    return text
 
 
 def _names(value: Any) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ learned together at each step: `ebbing.io.read_curriculum`.
 
 from __future__ import annotations
 
+import difflib
 import os
 import reprlib
 from pathlib import Path
@@ -146,7 +147,8 @@ def parse_problem(content: dict[str, Any]) -> Problem:
     if unknown := [name for name in content if name not in _File.model_fields]:
         shown = ", ".join(name if len(name) <= 40 else reprlib.repr(name) for name in unknown[:5])
         more = f" and {len(unknown) - 5} more are" if len(unknown) > 5 else " is" if len(unknown) == 1 else " are"
-        raise ValueError(f"{shown}{more} not known here; known: {', '.join(_File.model_fields)}")
+        known = f"{shown}{more} not known here{_suggestion(content, unknown[0])}; known: "
+        raise ValueError(known + ", ".join(_File.model_fields))
     try:
         file = _File.model_validate(content)
     except ValidationError as error:
@@ -257,7 +259,7 @@ def _entries(path: str | os.PathLike[str], form: GroundTruths, matrix: NamedMatr
     content: dict[str, Any] = {form: matrix.values.tolist()}
     choices = (matrix.column_names, matrix.row_names)
     if form == "vectors":  # a header names features; names of another kind of file name tasks
-        choices = (matrix.row_names,) if Path(path).suffix.lower() in (".csv", ".tsv") else choices
+        choices = (matrix.row_names,) if Path(path).suffix.lower() in (".csv", ".tsv", ".txt") else choices
     names = next((names for names in choices if len(names) == rows and all(names)), None)
     if names:
         content["names"] = list(names)
@@ -269,6 +271,35 @@ def _other_reader(file: Path) -> str:
     if file.suffix.lower() not in FORMATS:
         return ""
     return "; read_matrix_problem reads a problem from a matrix file"
+
+
+def _suggestion(content: dict[str, Any], unknown: str) -> str:
+    """What a user may have meant by an entry that is not known; nothing if that is not clear."""
+    if isinstance(content[unknown], dict):
+        return ": entries stand at the top of the file, without tables such as [problem]"
+    known = list(_File.model_fields)
+    close = difflib.get_close_matches(unknown[:40].lower(), [*known, *_SYNONYMS], n=1, cutoff=0.7)
+    return f" (did you mean {_SYNONYMS.get(close[0], close[0])}?)" if close else ""
+
+
+_SYNONYMS = {
+    "noise": "sigma",
+    "noise_std": "sigma",
+    "samples": "n",
+    "num_samples": "n",
+    "n_samples": "n",
+    "parameters": "p",
+    "features": "p",
+    "dimension": "p",
+    "labels": "names",
+    "task_names": "names",
+    "tasks": "names",
+    "ground_truths": "vectors",
+    "inner_products": "gram",
+    "similarities": "cosines",
+    "curriculum": "steps",
+}
+"""Other words for entries of a TOML file."""
 
 
 def _explain(content: dict[str, Any], error: ValidationError) -> str:

@@ -11,6 +11,15 @@ _NAMES = {stored: name for name, stored in STORED_NAMES.items()}
 _KINDS = {"Perceptron": "MLP"}
 """Today's name of every class that is stored under another one."""
 
+_LEFT_OUT: dict[str, dict[str, Any]] = {
+    "Copies": {"per_task": ()},
+    "FineTuning": {"per_task": ()},
+    "LowRank": {"per_task": ()},
+    "SmallAlexNet": {"width": 1.0},
+    "TrgpFree": {"start_from": "shared"},
+}
+"""By class, settings that did not exist at first: where they are not stored, they have these values."""
+
 
 def current_names(settings: dict[str, Any]) -> dict[str, Any]:
     """Return stored settings of an experiment under the names that they have in Python.
@@ -19,7 +28,8 @@ def current_names(settings: dict[str, Any]) -> dict[str, Any]:
         settings: What `Experiment.describe` returns, or the settings of a stored result.
 
     Returns:
-        The settings of "tasks", "architecture" and "method" by today's names; the rest is unchanged.
+        The settings of "tasks", "architecture" and "method" by today's names, with those that are left out of the key;
+        the rest is unchanged.
 
     Example:
         >>> current_names({"architecture": {"kind": "Perceptron"}, "method": {"samples": 300}, "seed": 0})
@@ -38,4 +48,8 @@ def _current(part: Any) -> Any:
         found["kind"] = _KINDS.get(found["kind"], found["kind"])
     if found.get("norms") == "own":
         found["norms"] = "per_task"
-    return found
+    if isinstance(threshold := found.get("threshold"), dict) and threshold.keys() == {"share", "growth"}:
+        threshold["include_crossing"] = False  # as early versions did, which had no such setting
+    return found | {
+        name: value for name, value in _LEFT_OUT.get(str(found.get("kind")), {}).items() if name not in found
+    }

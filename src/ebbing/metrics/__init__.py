@@ -12,9 +12,10 @@ G_T     overall generalization error                                  ibid.
 ======  ============================================================  ======================================
 
 These are the paper's metrics, and those that others publish under the same words, each under a name of its own: from
-GEM (Lopez-Paz & Ranzato 2017), RWalk (Chaudhry et al. 2018) and Díaz-Rodríguez et al. 2018. `kind` is "error" (lower
-is better) or "accuracy" (higher is better, fractions or percentages). Results have the unit of the matrix and keep its
-leading axes (runs, seeds). NaN means not measured; only a metric that needs the entry raises an error.
+GEM (Lopez-Paz & Ranzato 2017), iCaRL (Rebuffi et al. 2017), RWalk (Chaudhry et al. 2018), Díaz-Rodríguez et al. 2018
+and Riemer et al. 2019. `kind` is "error" (lower is better) or "accuracy" (higher is better, fractions or percentages).
+Results have the unit of the matrix and keep its leading axes (runs, seeds). NaN means not measured; only a metric that
+needs the entry raises an error.
 """
 
 from ebbing.metrics._evaluations import EvaluationComparison, compare_evaluations
@@ -30,9 +31,11 @@ from ebbing.metrics._paper import (
 from ebbing.metrics._scores import Change, Score
 from ebbing.metrics._summary import MetricSummary, summary
 from ebbing.metrics._variants import (
+    average_incremental_accuracy,
     best_minus_last,
     first_minus_last,
     gem_forward_transfer,
+    learning_accuracy,
     lower_triangle_mean,
     past_best_minus_last,
     positive_backward_transfer,
@@ -48,6 +51,7 @@ __all__ = [
     "MetricSummary",
     "Score",
     "average_accuracy",
+    "average_incremental_accuracy",
     "backward_transfer",
     "best_minus_last",
     "compare_evaluations",
@@ -57,6 +61,7 @@ __all__ = [
     "forward_transfer",
     "gem_forward_transfer",
     "generalization_error",
+    "learning_accuracy",
     "lower_triangle_mean",
     "past_best_minus_last",
     "positive_backward_transfer",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -65,7 +65,7 @@ def checked_numbers(name: str, given: ArrayLike, kind: Kind) -> Values:
     if not isinstance(kind, str) or kind not in SIGN:
         raise ValueError(f"kind={kind!r}: say 'error' (lower is better) or 'accuracy' (higher is better)")
     try:
-        array = np.asarray(given)
+        array = np.asarray(_without_gradients(given))
     except (ValueError, TypeError, OverflowError):
         raise ValueError(f"{name} has rows of unequal length: fill them up with NaN") from None
     if array.dtype.kind not in "fiu":
@@ -82,6 +82,16 @@ def checked_numbers(name: str, given: ArrayLike, kind: Kind) -> Values:
         message = f"{name}{list(place)} is {values[place]:g}; {rule}: correct it, or NaN if it was not measured"
         raise EntryError(message, name, place)
     return values
+
+
+def _without_gradients(given: Any) -> Any:
+    """Return tensors of PyTorch, also those in lists, as NumPy reads them: without gradients and in main memory."""
+    if isinstance(given, list | tuple):
+        return [_without_gradients(part) for part in given]
+    if not hasattr(given, "detach"):
+        return given
+    tensor = given.detach().cpu()
+    return (tensor.double() if tensor.is_floating_point() else tensor).numpy()
 
 
 def just_learned(L: Values) -> Values:

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
+from ebbing._warnings import warn
 from ebbing.metrics import _paper, _variants
 from ebbing.metrics._matrix import SIGN, Kind, Values, error_matrix, just_learned
 from ebbing.metrics._sentence import forgotten_sentence
+from ebbing.metrics._unmeasured import has_zeros_for_unmeasured, mark_unmeasured, numpy_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +27,8 @@ _METRICS: dict[Metric, str] = {
     _paper.forgetting_curve: "F_t for t = 2..T, Lin et al. 2023",
     _paper.generalization_error: "G_T = mean_i L[T,i], Lin et al. 2023",
     _paper.average_accuracy: "ACC = mean_i A[T,i]",
+    _variants.average_incremental_accuracy: "mean_t mean_{i<=t} A[t,i], iCaRL and PyCIL",
+    _variants.learning_accuracy: "LA = mean_i A[i,i], Riemer et al. 2019",
     _paper.backward_transfer: "BWT = mean_{i<T} (A[T,i] - A[i,i]) = -F_T, GEM",
     _variants.first_minus_last: "mean_{i<T} (A[i,i] - A[T,i]), Avalanche's forgetting",
     _variants.best_minus_last: "mean_{i<T} (max_{l<=T} A[l,i] - A[T,i]), Mammoth's forgetting",
@@ -164,6 +168,9 @@ class MetricSummary(Tabular):
 def summary(matrix: ArrayLike, *, kind: Kind, names: Sequence[str] | None = None) -> MetricSummary:
     """Say what was forgotten of each task, and compute every metric of the matrix alone: all but `forward_transfer`.
 
+    A warning says so if all entries above the diagonal are exactly 0, as `np.zeros((T, T))` leaves them: what was not
+    measured must be NaN, or it changes some metrics.
+
     Args:
         matrix: L (..., T+1, T), or (..., T, T) without the initial model.
         kind: "error" or "accuracy": what the matrix holds.
@@ -184,6 +191,16 @@ def summary(matrix: ArrayLike, *, kind: Kind, names: Sequence[str] | None = None
         >>> found.reasons["upper_triangle_mean"]
         'upper_triangle_mean needs the accuracy after task 1, on task 2, and it is missing (NaN): ...'
     """
+    found = summarize(matrix, kind=kind, names=names)
+    if message := describe_zeros(found.matrix, kind):
+        shape = np.shape(matrix)
+        initial_too = not found.matrix[..., 0, :].any()
+        warn(f"{message}, replace them by NaN: {numpy_line(shape, initial_too=initial_too)}")
+    return found
+
+
+def summarize(matrix: ArrayLike, *, kind: Kind, names: Sequence[str] | None = None) -> MetricSummary:
+    """Return what `summary` returns, without a warning: for a matrix whose zeros were measured."""
     measured = error_matrix(matrix, kind)  # a matrix that no metric can read raises an error here
     T = measured.shape[-1]
     if names is None and all(isinstance(name, str) for name in getattr(matrix, "columns", [0])):  # of pandas
@@ -191,15 +208,49 @@ def summary(matrix: ArrayLike, *, kind: Kind, names: Sequence[str] | None = None
     labels = tuple(f"task {i + 1}" for i in range(T)) if names is None else tuple(str(name) for name in names)
     if len(labels) != T:
         raise ValueError(f"{len(labels)} names for {T} tasks; give one per task")
+    values, reasons = _compute(measured, kind)
+    return MetricSummary(kind, labels, measured, values, reasons)
+
+
+def describe_zeros(L: Values, kind: Kind | None) -> str:
+    """Say that nothing but zeros stands above the diagonal, and which metrics they change; nothing if it is not so.
+
+    Args:
+        L: The matrix (..., T+1, T), a row of NaN for an initial model that was not measured.
+        kind: "error" or "accuracy": what the matrix holds; None if that is not known.
+
+    Returns:
+        The beginning of a sentence, to be followed by the way out.
+    """
+    if not has_zeros_for_unmeasured(L):
+        return ""
+    with_zeros, without = (_compute(values, kind or "error")[0] for values in (L, mark_unmeasured(L, 0)))
+    changed = [
+        name
+        for name, value in with_zeros.items()
+        if value is not None and ((other := without[name]) is None or not np.array_equal(value, other))
+    ]
+    best = [name for name in changed if name.endswith("best_minus_last")] if kind is None else []
+    *first, last = [name for name in changed if name not in best]
+    named = f"{', '.join(first)} and {last}" if first else last
+    of_errors = f" and, of errors, {' and '.join(best)}" if best else ""
+    return (
+        "all entries above the diagonal are exactly 0 and count as measured, which changes "
+        f"{named}{of_errors}; if they were not measured"
+    )
+
+
+def _compute(L: Values, kind: Kind) -> tuple[dict[str, Values | None], dict[str, str]]:
+    """Return every metric by name, None where it cannot be computed, and the reasons for these."""
     values: dict[str, Values | None] = {}
     reasons: dict[str, str] = {}
     for metric in _METRICS:
         try:
-            values[metric.__name__] = metric(matrix, kind=kind)
+            values[metric.__name__] = metric(L, kind=kind)
         except ValueError as reason:
             values[metric.__name__] = None
             reasons[metric.__name__] = str(reason)
-    return MetricSummary(kind, labels, measured, values, reasons)
+    return values, reasons
 
 
 def _mean_with_error(values: Values) -> str:

@@ -200,6 +200,61 @@ def upper_triangle_mean(matrix: ArrayLike, *, kind: Kind) -> Values:
     return SIGN[kind] * L[..., t + 1, i].mean(axis=-1)
 
 
+def average_incremental_accuracy(matrix: ArrayLike, *, kind: Kind) -> Values:
+    """Compute mean_t mean_{i<=t} A[t,i], the average incremental accuracy of iCaRL, PyCIL and others.
+
+    The accuracy on all tasks learned so far, averaged over the steps. `lower_triangle_mean` weighs all entries equally,
+    and so the later steps more. For accuracies.
+
+    Args:
+        matrix: L (..., T+1, T), or (..., T, T) without the initial model.
+        kind: "error" or "accuracy": what the matrix holds.
+
+    Returns:
+        The mean (...).
+
+    Raises:
+        ValueError: If the matrix holds errors, or an entry with i <= t is NaN.
+
+    Example:
+        >>> float(average_incremental_accuracy([[90, 0], [50, 70]], kind="accuracy"))  # (90 + (50 + 70) / 2) / 2
+        75.0
+    """
+    _refuse_errors("average_incremental_accuracy", kind)
+    L = losses("average_incremental_accuracy", matrix, kind, lambda t, i, T: t >= i, tasks=1)
+    steps = [L[..., t, :t].mean(axis=-1) for t in range(1, L.shape[-1] + 1)]
+    return -np.mean(steps, axis=0)
+
+
+def learning_accuracy(matrix: ArrayLike, *, kind: Kind) -> Values:
+    """Compute mean_i A[i,i], the learning accuracy of Riemer et al. 2019: each task right after it is learned.
+
+    For accuracies.
+
+    Args:
+        matrix: L (..., T+1, T), or (..., T, T) without the initial model.
+        kind: "error" or "accuracy": what the matrix holds.
+
+    Returns:
+        The mean (...).
+
+    Raises:
+        ValueError: If the matrix holds errors, or an entry of the diagonal is NaN.
+
+    Example:
+        >>> float(learning_accuracy([[90, 0], [50, 70]], kind="accuracy"))
+        80.0
+    """
+    _refuse_errors("learning_accuracy", kind)
+    L = losses("learning_accuracy", matrix, kind, lambda t, i, T: t == i, tasks=1)
+    return -just_learned(L).mean(axis=-1)
+
+
+def _refuse_errors(metric: str, kind: Kind) -> None:
+    if kind == "error":
+        raise ValueError(f"{metric} is a mean of accuracies; the matrix holds errors: give accuracies")
+
+
 def _mean_gain(L: Values) -> Values:
     """Return the mean of A[t,i] - A[i,i] over all pairs i < t (...)."""
     t, i = np.tril_indices(L.shape[-1], -1)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from safetensors.torch import load
 
-from ebbing import metrics
 from ebbing._tables import Table, Tabular, to_frame
 from ebbing._validate import Array
 from ebbing.learn.experiment import Experiment
 from ebbing.learn.sequences import prefix_tree
 from ebbing.learn.tasks.base import occurrences
 from ebbing.learn.training._state_file import decode_json, dump, encode_json
+from ebbing.metrics._summary import summarize
 from ebbing.runs._pools import LOCAL, Resources
 from ebbing.runs.execution import Execution
 from ebbing.runs.store import Store
@@ -106,7 +106,7 @@ class StreamRun(Tabular):
     def _answer(self) -> str:
         if not self.finished or len(self.tasks) < 2:
             return ""
-        return metrics.summary(self.accuracies, kind="accuracy", names=self.tasks)._answer()
+        return summarize(self.accuracies, kind="accuracy", names=self.tasks)._answer()
 
     def _tables(self) -> Sequence[Table]:
         names = ["initial network", *(f"after {task}" for task in self.tasks)]
@@ -116,7 +116,7 @@ class StreamRun(Tabular):
         )
         tables = [Table("Accuracy in percent", ["", *(f"on {task}" for task in self.tasks)], matrix, kept)]
         if self.finished and len(self.tasks) > 1:
-            tables += metrics.summary(self.accuracies, kind="accuracy", names=self.tasks)._tables()
+            tables += summarize(self.accuracies, kind="accuracy", names=self.tasks)._tables()
         return tables
 
 

@@ -11,7 +11,7 @@ import torch
 from ebbing import metrics, read_matrix
 from ebbing.integrations import MeasuredMatrix
 from ebbing.integrations._recorder import MatrixRecorder, metric_kind, preserved_random_state
-from ebbing.io.matrices import summarize_file
+from ebbing.io.error_matrices import summarize_file
 
 VALUES = np.array([[0.5, 0.4, 0.3], [0.9, 0.5, 0.4], [0.7, 0.8, 0.5], [0.6, 0.7, 0.95]])
 NAMES = ("news", "mail", "chat")

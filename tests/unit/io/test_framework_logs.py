@@ -12,7 +12,7 @@ import pytest
 from ebbing import metrics, read_matrix
 from ebbing.io import framework_logs, read_avalanche_log, read_mammoth_log, read_pycil_log
 from ebbing.io._bytes import read_text
-from ebbing.io.matrices import summarize_file
+from ebbing.io.error_matrices import summarize_file
 
 CLASS_IL = [[99.0], [55.5, 97.25], [30.0, 41.0, 95.5]]
 TASK_IL = [[99.0], [98.0, 98.5], [97.0, 96.5, 99.5]]

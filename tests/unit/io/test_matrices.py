@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ebbing._limits import MOST_MATRIX_BYTES
-from ebbing.io.matrices import read_matrix
+from ebbing.io.error_matrices import read_matrix
 
 NAN = math.nan
 LOWER = [[0.9, NAN], [0.6, 0.8]]
@@ -78,14 +78,64 @@ def npy(array, **options):
         pytest.param("base,inc1\n0.9,0.1\n0.6,0.8\n", [[0.9, 0.1], [0.6, 0.8]], id="numbered after a first name"),
         pytest.param("0,1\n1,0\n", [[0, 1], [1, 0]], id="whole numbers only"),
         pytest.param("one\n0.5\n", [[0.5]], id="one task with header"),
+        pytest.param("1.0e-01 2.0e-01\n9.0e-01 3.0e-01\n6.0e-01 8.0e-01\n", FULL, id="spaces"),
+        pytest.param("  0.9  nan\r\n  0.6  0.8 \r\n\r\n", LOWER, id="aligned columns"),
+        pytest.param("0.9\n0.6 0.8\n", LOWER, id="spaces, ragged"),
+        pytest.param("98%,,\n91%,97%,\n", [[98, NAN], [91, 97]], id="percent signs"),
+        pytest.param("98 %\n91 %;97.5%\n", [[98, NAN], [91, 97.5]], id="percent signs after spaces"),
+        pytest.param("98% nan\n91% 97%\n", [[98, NAN], [91, 97]], id="percent signs between spaces"),
+        pytest.param(",0,1\n0,98%,\n1,91%,97%\n", [[98, NAN], [91, 97]], id="percent signs in a data frame"),
+        pytest.param("10%,20.5%\n30%,40%\n", [[10, 20.5], [30, 40]], id="rising percentages"),
+        pytest.param("98%\n", [[98]], id="a single percentage"),
+        pytest.param("noise,5%,10%\n5%,0.9,\n10%,0.6,0.8\n", LOWER, id="percentages for names"),
     ],
 )
 def test_csv(write, text, expected):
     np.testing.assert_array_equal(read_matrix(write("m.csv", text)), expected)
 
 
+def test_what_savetxt_writes(tmp_path):
+    for name in ("m.csv", "m.txt"):
+        np.savetxt(tmp_path / name, LOWER)
+        np.testing.assert_array_equal(read_matrix(tmp_path / name), LOWER)
+    np.savetxt(tmp_path / "m.txt", LOWER, delimiter=",")
+    np.testing.assert_array_equal(read_matrix(tmp_path / "m.txt"), LOWER)
+
+
 def test_tsv(write):
     np.testing.assert_array_equal(read_matrix(write("m.TSV", "0.9\t\n0.6\t0.8\n")), LOWER)
+
+
+ZEROS = "0.02,0,0\n0.09,0.03,0\n0.28,0.1,0.04\n"
+
+
+def test_zeros_above_the_diagonal_get_a_warning(write):
+    file = write("m.csv", ZEROS)
+    message = (
+        "m.csv: all entries above the diagonal are exactly 0 and count as measured, which changes upper_triangle_mean "
+        "and, of errors, best_minus_last and past_best_minus_last; if they were not measured, read the file with "
+        "unmeasured=0"
+    )
+    with pytest.warns(UserWarning, match=message) as said:
+        assert read_matrix(file)[0, 1] == 0
+    assert said[0].filename == __file__
+    lower = read_matrix(file, unmeasured=0)
+    np.testing.assert_array_equal(lower, np.where(np.tri(3), lower, NAN))
+    assert not np.isnan(lower[np.tril_indices(3)]).any()
+
+
+def test_unmeasured_keeps_what_was_measured_of_the_initial_model(write):
+    measured = read_matrix(write("m.csv", "0.5,0.0\n0.0,-1.0\n0.0,0.8\n"), unmeasured=0)
+    np.testing.assert_array_equal(measured, [[0.5, 0], [0, -1], [0, 0.8]])
+    other = read_matrix(write("m.csv", "-1.0,-1.0\n0.0,-1.0\n0.0,0.8\n"), unmeasured=-1)
+    np.testing.assert_array_equal(other, [[NAN, NAN], [0, NAN], [0, 0.8]])
+
+
+def test_zeros_of_logs_and_records_were_measured(write):
+    log = "eval_exp,training_exp,eval_accuracy\n0,0,0.9\n1,0,0.0\n0,1,0.5\n1,1,0.8\n"
+    np.testing.assert_array_equal(read_matrix(write("eval_results.csv", log)), [[0.9, 0], [0.5, 0.8]])
+    record = '{"schema": "ebbing.matrix/1", "accuracies": [[0.5, 0.5], [0.9, 0.0], [0.5, 0.8]]}'
+    np.testing.assert_array_equal(read_matrix(write("run.json", record)), [[0.5, 0.5], [0.9, 0], [0.5, 0.8]])
 
 
 @pytest.mark.parametrize(
@@ -96,7 +146,11 @@ def test_tsv(write):
         ("first,0.9\nsecond,0.6,?\n", r"line 2, cell 3: '\?' is not"),
         ("0.9\n0.6,inf\n", "line 2, cell 2: 'inf' is not a finite number"),
         ("0,9;0,1\n0,6;0,8\n", "line 2, cell 2: '0,8' is not a finite number; use a decimal point"),
-        ("0.1 0.2\n0.3 0.4\n", "0 columns of numbers"),
+        ("a b\n0.1 0.2\n0.3 0.4\n", "spaces are read only between numbers: leave out names, or write commas"),
+        ("98%,\n91%,0.97\n", "line 2, cell 2: '0.97' has no percent sign, and others have"),
+        ("98%,\n0.91,0.97\n", "line 2, cell 1: '0.91' has no percent sign"),
+        ("98%,\n0.91,97%\n", "line 2, cell 1: '0.91' has no percent sign, and others have; write all numbers with"),
+        ("t,a,b\nx,98%,5\ny,91%,97%\n", "line 2, cell 3: '5' has no percent sign"),
         ("0.9,0.1,0.2\n0.6,0.8,0.3\n", "2 rows and 3 columns of numbers; T tasks need T columns and T rows"),
         ("1.5\n1.5\n1.5\n", "3 rows and 1 columns"),
         ("\n\n  \n", "no rows"),
@@ -178,7 +232,7 @@ def test_numpy(write, name, content):
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int64, np.float16])
 def test_other_numbers_become_float64(write, dtype):
-    assert read_matrix(write("m.npy", npy(np.eye(2, dtype=dtype)))).dtype == np.float64
+    assert read_matrix(write("m.npy", npy(np.ones((2, 2), dtype=dtype)))).dtype == np.float64
 
 
 @pytest.mark.parametrize("name", ["m.csv", "m.json"])

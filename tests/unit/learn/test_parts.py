@@ -18,6 +18,8 @@ from ebbing.learn import (
     Gpm,
     NodeResult,
     Sgd,
+    SmallAlexNet,
+    Threshold,
     TrgpFree,
     error_matrix,
     prefix_tree,
@@ -136,10 +138,10 @@ def test_results_do_not_show_their_weights():
 def test_every_stored_class_is_shown_by_its_name(name):
     kind = getattr(learn, name)
     stored = vars(kind)["identifier"]
-    assert current_names({"method": {"kind": stored}}) == {"method": {"kind": name}}
+    assert current_names({"method": {"kind": stored}})["method"]["kind"] == name
 
 
-@pytest.mark.parametrize("method", ["gpm", "trgp", "trgp+", "trgp-free", "fine-tuning", "copies"])
+@pytest.mark.parametrize("method", ["gpm", "trgp", "trgp+", "trgp-free", "fine-tuning", "copies", "low-rank"])
 def test_shown_settings_are_the_fields_of_the_classes(method):
     for stream in STREAMS:
         experiment = preset(stream, method)  # type: ignore[arg-type]
@@ -147,10 +149,17 @@ def test_shown_settings_are_the_fields_of_the_classes(method):
             stored = {"kind": stored_kind(part)} | (part.settings() if hasattr(part, "settings") else vars(part))  # type: ignore[attr-defined]
             shown = current_names({"method": stored})["method"]
             assert shown["kind"] == type(part).__name__
-            assert shown.keys() - {"kind"} <= vars(part).keys()
+            assert shown.keys() - {"kind"} == vars(part).keys()
+            if "threshold" in shown:  # the method can be built again from what is shown
+                assert Threshold(**shown["threshold"]) == vars(part)["threshold"]
             assert not {*STORED_NAMES.values()} & {*shown, *shown.get("threshold", {}), *shown.get("schedule", {})}
     assert current_names({"method": Gpm(SCHEDULE).settings()})["method"]["norms"] == "per_task"
-    assert current_names({"method": TrgpFree(SCHEDULE).settings()})["method"]["start_from"] == "latest"
+    for start_from in ("latest", "shared"):
+        stored = {"kind": "TrgpFree"} | TrgpFree(SCHEDULE, start_from=start_from).settings()
+        assert current_names({"method": stored})["method"]["start_from"] == start_from
+    for width in (0.5, 1):
+        stored = {"kind": "SmallAlexNet"} | SmallAlexNet(width=width).settings()
+        assert current_names({"architecture": stored})["architecture"]["width"] == width
 
 
 def test_settings_of_others_stay():

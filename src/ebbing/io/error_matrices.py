@@ -1,0 +1,131 @@
+"""Error and accuracy matrices in files: those of `ebbing.io.matrices`, and logs of other frameworks."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ebbing._validate import EntryError
+from ebbing._warnings import warn
+from ebbing.io.framework_logs import find_log
+from ebbing.io.matrices import NamedMatrix, read_named_matrix
+from ebbing.metrics import Kind, MetricSummary
+from ebbing.metrics._matrix import SIGN, error_matrix
+from ebbing.metrics._summary import describe_zeros, summarize
+from ebbing.metrics._unmeasured import mark_unmeasured
+
+_KINDS: dict[str, Kind] = {"errors": "error", "accuracies": "accuracy"}
+_ERROR_KEYS = (*_KINDS, "matrix")
+
+
+def read_matrix(path: str | os.PathLike[str], *, unmeasured: float | None = None) -> NDArray[np.float64]:
+    r"""Return the error or accuracy matrix in a file.
+
+    Rows are t = 0..T (initial model first) or t = 1..T, columns are tasks. A warning says so if all entries above the
+    diagonal are exactly 0: what was not measured must be NaN.
+
+    Args:
+        path: A CSV, TSV, JSON, npy or npz file. In JSON and npz the matrix stands under "errors", "accuracies" or
+            "matrix", or it is the only entry. Or a log of Mammoth, PyCIL, LAMDA-PILOT or Avalanche with one run.
+        unmeasured: A number that stands for what was not measured: entries above the diagonal that have it become NaN,
+            and so does the initial model's row if all of it has it. None: no number does.
+
+    Returns:
+        The matrix, NaN where an entry is missing, shape (T+1, T) or (T, T).
+
+    Raises:
+        ValueError: If the file does not hold such a matrix; the message names the file and the place.
+
+    Example:
+        >>> import tempfile
+        >>> file = Path(tempfile.mkdtemp(), "accuracies.csv")
+        >>> _ = file.write_text(",task 1,task 2\nafter task 1,0.9,\nafter task 2,0.6,0.8\n")
+        >>> read_matrix(file).tolist()
+        [[0.9, nan], [0.6, 0.8]]
+    """
+    matrix = read_error_matrix(path, unmeasured=unmeasured)
+    if message := _zeros(matrix, None):
+        warn(f"{path}: {message}, read the file with unmeasured=0")
+    return matrix.values
+
+
+def summarize_file(
+    path: str | os.PathLike[str],
+    kind: str | None = None,
+    run: int | None = None,
+    unmeasured: float | None = None,
+) -> MetricSummary:
+    """Return what was forgotten and every metric of the error or accuracy matrix in a file.
+
+    Args:
+        path: A file as `read_matrix` reads it.
+        kind: "error" or "accuracy": what the matrix holds; None if its key in the file says it, or the file is a log.
+        run: The number of the run in a log that holds several, from 0; -1 for the last.
+        unmeasured: A number that stands for what was not measured, as in `read_matrix`.
+
+    Returns:
+        The metrics, with the names of tasks that the file gives to its columns.
+
+    Raises:
+        ValueError: If the file does not hold such a matrix, the message names the file and the place; or if nothing
+            tells what it holds.
+    """
+    matrix = read_error_matrix(path, run, unmeasured)
+    said = _KINDS.get(matrix.key)
+    if kind is None and said is None:
+        raise ValueError(
+            f"{path}: errors or accuracies? --kind is missing: say --kind error (lower is better) or --kind accuracy "
+            "(higher is better)"
+        )
+    if kind in SIGN and said not in (None, kind):
+        raise ValueError(f"{path}: holds {matrix.key}, and --kind {kind} contradicts that: leave it out")
+    names = matrix.column_names or None
+    try:
+        found = summarize(matrix.values, kind=kind or said, names=names)  # type: ignore[arg-type]  (checked there)
+    except EntryError as error:
+        raise ValueError(f"{path}: {matrix.place(*error.index)}: {error}") from None
+    if message := _zeros(matrix, found.kind):
+        warn(f"{path}: {message}, say --unmeasured 0")
+    return found
+
+
+def _zeros(matrix: NamedMatrix, kind: Kind | None) -> str:
+    """Say that zeros may stand for what was not measured; nothing if they do not."""
+    try:
+        return "" if matrix.marks_missing else describe_zeros(error_matrix(matrix.values, "error"), kind)
+    except ValueError:  # infinite numbers, which no metric reads
+        return ""
+
+
+def read_error_matrix(
+    path: str | os.PathLike[str], run: int | None = None, unmeasured: float | None = None
+) -> NamedMatrix:
+    """Return the matrix that `read_matrix` returns, with its names and without a warning.
+
+    Args:
+        path: The file.
+        run: The number of the run in a log that holds several, from 0; -1 for the last.
+        unmeasured: A number that stands for what was not measured.
+
+    Returns:
+        The matrix, (T+1, T) or (T, T).
+
+    Raises:
+        ValueError: If the file does not hold such a matrix.
+    """
+    file = Path(path)
+    log = find_log(file, run)
+    if log is None and run is not None:
+        raise ValueError(f"run={run}: {file} is no log of several runs; leave it out")
+    matrix = (
+        read_named_matrix(file, _ERROR_KEYS) if log is None else NamedMatrix(log, key="accuracies", marks_missing=True)
+    )
+    rows, columns = matrix.values.shape
+    if columns == 0 or rows - columns not in (0, 1):
+        rule = "T tasks need T columns and T rows, or T+1 with the initial model's first"
+        raise ValueError(f"{file}: {rows} rows and {columns} columns of numbers; {rule}")
+    return matrix if unmeasured is None else replace(matrix, values=mark_unmeasured(matrix.values, unmeasured))
