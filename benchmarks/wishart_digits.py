@@ -67,11 +67,11 @@ def case(rng: np.random.Generator) -> tuple[str, float]:
 def error_of_logarithms(learner: GradientSteps, N: int, p: int) -> float:
     """Return the largest relative error of traces that no float can hold, from their logarithms."""
     k, alpha = min(N, p), float(abs(N - p))
-    found, exponents = rare_traces(learner.rate, learner.steps, k, alpha)
+    found, exponents = rare_traces(learner.learning_rate, learner.steps, k, alpha)
     x, weights = spectrum(k, alpha)
     with np.errstate(over="ignore", invalid="ignore"):
         others = functions_of(learner)(x) @ weights  # what is not finite here is nothing next to the rare eigenvalues
-    exact = plain_wishart.gradient_steps_in_digits(learner.rate, learner.steps, N, p)
+    exact = plain_wishart.gradient_steps_in_digits(learner.learning_rate, learner.steps, N, p)
     with localcontext() as context:
         context.prec, context.Emax = 60, MAX_EMAX
         scales = [Decimal(exponent).exp() for exponent in exponents.tolist()]

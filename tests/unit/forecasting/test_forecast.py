@@ -460,8 +460,8 @@ def test_two_classes_are_learned_as_yes_or_no():
 
 class WithoutGradients(nn.Linear):
     @torch.no_grad()
-    def forward(self, inputs):
-        return super().forward(inputs)
+    def forward(self, input):  # noqa: A002 (as torch calls it)
+        return super().forward(input)
 
 
 @pytest.mark.parametrize(

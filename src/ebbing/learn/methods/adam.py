@@ -35,7 +35,7 @@ class Adam(Sgd):
         >>> Adam(learning_rate=0.1, epochs=50).learn(network, data, torch.Generator().manual_seed(0))
         >>> network(inputs).argmax(dim=1).tolist()
         [0, 1, 1, 0]
-    """
+    """  # noqa: DOC602, DOC603 (the settings of the base class are listed, too)
 
     learning_rate: float = 1e-3
     epochs: int = 30

@@ -147,8 +147,8 @@ def test_killed_run_resumes_to_the_same_bytes(whole, tmp_path, monkeypatch, save
     (unfinished,) = tmp_path.rglob("*.checkpoint")
     assert unfinished.stat().st_size > 1000
     epochs = []
-    original = schedule_module._epoch
-    monkeypatch.setattr(schedule_module, "_epoch", lambda *given: (epochs.append(1), original(*given))[1])
+    original = schedule_module.run_epoch
+    monkeypatch.setattr(schedule_module, "run_epoch", lambda *given: (epochs.append(1), original(*given))[1])
     assert execute(TRAINING, prefix_tree(SEQUENCES, seed=0), store) == whole[1:]
     assert files(store) == files(whole[0])  # without the checkpoint
     nodes = sum(bool(node.path) for node in prefix_tree(SEQUENCES, seed=0))
