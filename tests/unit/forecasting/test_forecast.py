@@ -460,7 +460,7 @@ def test_two_classes_are_learned_as_yes_or_no():
 
 class WithoutGradients(nn.Linear):
     @torch.no_grad()
-    def forward(self, input):  # noqa: A002 (as torch calls it)
+    def forward(self, input):
         return super().forward(input)
 
 
