@@ -77,7 +77,7 @@ def test_tables_say_what_python_says(run, folder):
     replay = forecast.replay(plan.names if plan.matters else None)
     words = " ".join(" ".join(result.summary() for result in (forecast, plan, replay)).split())
     assert " ".join(done.stdout.split()) == name_options(words)
-    assert "give --learning-rate and --steps" in name_options(words)
+    assert "give --training-accuracy" in name_options(words)
     assert "learning_rate" not in done.stdout
     assert "3 tasks (even, low, odd); about" in done.stderr
     assert "MB besides the data" in done.stderr
@@ -92,7 +92,7 @@ def test_brief_training_forgets_what_python_says(run, folder):
     assert not np.allclose(brief.errors(), ebbing.forecast(network(folder), read(folder)).errors(), rtol=1e-3)
     alone = run("tasks", "--steps", "10")
     assert alone.returncode == 2
-    expected = "ebbing: --steps 10: say how far tasks are trained in one way: by both --learning-rate and --steps, or"
+    expected = "ebbing: --steps 10: say how far tasks are trained in one way: by both --learning-rate and --steps, by --t"
     assert alone.stderr.startswith(expected)  # before anything is read
     assert alone.stderr.count("\n") == 1
 
@@ -100,9 +100,9 @@ def test_brief_training_forgets_what_python_says(run, folder):
 def test_pages_and_json_name_options(run, folder):
     done = run("tasks", "--json", "--html", "page.html")
     assert done.returncode == 0, done.stderr
-    assert parse(done.stdout)["training"].endswith("(if yours is not, give --learning-rate and --steps)")
+    assert parse(done.stdout)["training"].endswith("(if yours is not, give --training-accuracy)")
     page = (folder / "page.html").read_text()
-    assert "give --learning-rate and --steps" in page
+    assert "give --training-accuracy" in page
     assert "learning_rate" not in page
 
 
