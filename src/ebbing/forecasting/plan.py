@@ -188,9 +188,13 @@ class ForecastPlan(Tabular):
                 f"{format_number(self.random, '.2g')} in a random order, and no order is clearly better."
             )
         doubt = "" if self._given_is_worse or self.names == self.task_names else " These examples do not prove it."
+        accuracy = ""
+        if self.accuracies is not None:
+            accuracy = f", and accuracy at the end {self.accuracies[0]:.0%} instead of {self.accuracies[1]:.0%}"
         return (
-            f"Learn {join(self.names)}: the predicted {quantity} is {format_number(value, '.2g')}, instead of "
-            f"{format_number(given, '.2g')} in the order as given.{doubt} Trust the rank of orders, not these levels."
+            f"Learn {join(self.names)}: the predicted {quantity} is {format_number(value, '.2g')} instead of "
+            f"{format_number(given, '.2g')} in the order as given{accuracy}.{doubt} Trust the rank of orders, not these "
+            "levels."
         )
 
     def _tables(self) -> Sequence[Table]:
