@@ -79,7 +79,7 @@ def test_tables_say_what_python_says(run, folder):
     assert " ".join(done.stdout.split()) == name_options(words)
     assert "give --training-accuracy" in name_options(words)
     assert "learning_rate" not in done.stdout
-    assert "3 tasks (even, low, odd); about" in done.stderr
+    assert "3 tasks by name, as no --order is given (even, low, odd); about" in done.stderr
     assert "MB besides the data" in done.stderr
     assert (folder / "figure.png").read_bytes().startswith(b"\x89PNG")
 
@@ -92,7 +92,9 @@ def test_brief_training_forgets_what_python_says(run, folder):
     assert not np.allclose(brief.errors(), ebbing.forecast(network(folder), read(folder)).errors(), rtol=1e-3)
     alone = run("tasks", "--steps", "10")
     assert alone.returncode == 2
-    expected = "ebbing: --steps 10: say how far tasks are trained in one way: by both --learning-rate and --steps, by --t"
+    expected = (
+        "ebbing: --steps 10: say how far tasks are trained in one way: by both --learning-rate and --steps, by --"
+    )
     assert alone.stderr.startswith(expected)  # before anything is read
     assert alone.stderr.count("\n") == 1
 

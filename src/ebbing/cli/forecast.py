@@ -119,7 +119,9 @@ def forecast(
     network = "linear" if model is None else network_by_name(model, weights, seed=seed)
     needed = forecast_memory(network, data, train_size=train_size, test_size=test_size)
     names = escape_control(", ".join(data))
-    print(f"ebbing: {len(data)} tasks ({names}); about {needed / 1e6:,.0f} MB besides the data", file=sys.stderr)
+    by_name = " by name, as no --order is given" if order is None and not is_function else ""
+    memory = f"about {needed / 1e6:,.0f} MB besides the data"
+    print(f"ebbing: {len(data)} tasks{by_name} ({names}); {memory}", file=sys.stderr)
     found = ebbing.forecast(
         network,
         data,

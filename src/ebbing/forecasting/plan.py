@@ -193,8 +193,8 @@ class ForecastPlan(Tabular):
             accuracy = f", and accuracy at the end {self.accuracies[0]:.0%} instead of {self.accuracies[1]:.0%}"
         return (
             f"Learn {join(self.names)}: the predicted {quantity} is {format_number(value, '.2g')} instead of "
-            f"{format_number(given, '.2g')} in the order as given{accuracy}.{doubt} Trust the rank of orders, not these "
-            "levels."
+            f"{format_number(given, '.2g')} in the order as given{accuracy}.{doubt} Trust the rank of orders, not "
+            "these levels."
         )
 
     def _tables(self) -> Sequence[Table]:

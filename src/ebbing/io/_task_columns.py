@@ -13,6 +13,7 @@ from ebbing._tables import escape_control
 
 _NO_NAME = ("", "Unnamed: 0")  # of an index that pandas wrote to a CSV file, and read from one and wrote again
 _INDEX = "__index_level_0__"  # of an index that pandas wrote to a Parquet file
+_SHOWN = 8  # names of columns in an error; the last one, which is often the label, is among them
 _MISSING = ("", "na", "n/a", "nan", "null", "none")
 
 
@@ -30,8 +31,12 @@ def columns_by_name(file: Path, names: Sequence[str], values: Sequence[Any], lab
         0, 1, 2, ...; in Parquet files that which pandas marks so.
 
     Raises:
-        ValueError: If two columns have the same name, or the first has none and does not count so.
+        ValueError: If no column has the labels, two columns have the same name, or the first has none and does not
+            count so.
     """
+    if label not in names:
+        shown = ", ".join(names) if len(names) <= _SHOWN else f"{', '.join(names[: _SHOWN - 1])}, ..., {names[-1]}"
+        raise ValueError(f"{file}: no column is called {label!r}, but {shown}; name the column of labels with --label")
     if repeated := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"{file}: two columns are called {repeated[0]!r}; give every column a name of its own")
     columns = dict(zip(names, values, strict=True))

@@ -222,9 +222,6 @@ _READERS: dict[str, Callable[[Path, str], _Content]] = {
 
 
 def _of_columns(file: Path, columns: dict[str, np.ndarray], label: str, indexed: bool) -> _Content:
-    if label not in columns:
-        found = ", ".join(list(columns)[:8]) + ", ..." * (len(columns) > 8)
-        raise ValueError(f"{file}: no column is called {label!r}, but {found}; name the column of labels with --label")
     inputs = [values for name, values in columns.items() if name != label]
     if not inputs:
         raise ValueError(f"{file}: no column but the label {label!r}; add the inputs")

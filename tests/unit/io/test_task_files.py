@@ -86,6 +86,11 @@ def test_labels_with_fractions_are_floating_point(folder):
         ("a,b,label\n1,2,cat\n1,3,dog\n", "column 'label' has 'cat' in example 1; .*write classes as 0, 1"),
         ("a,b,label\n1,2,0\n1,2\n", "line 3 has 2 cells, the first 3"),
         ("a,b,target\n1,2,0\n1,2,1\n", "no column is called 'label', but a, b, target; .*--label"),
+        ("a,target\n1,yes\n1,no\n", "no column is called 'label', but a, target; .*--label"),
+        (
+            f"{','.join('abcdefghij')},target\n{'1,' * 10}0\n",
+            "no column is called 'label', but a, b, c, d, e, f, g, ..., target; ",
+        ),
         ("label\n1\n0\n", "no column but the label"),
         ("a,a,label\n1,2,0\n1,2,1\n", "two columns are called 'a'"),
         ("a,b,c,label\n1,2,3,0\n1,2,3,1\n", "an example of inputs has 3 numbers, but in a.npz 2 numbers"),
