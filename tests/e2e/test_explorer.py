@@ -149,7 +149,7 @@ def random_case(rng):
 def python_numbers(case):
     problem = ebbing.Problem(gram=case["gram"], n=case["n"], p=case["p"], sigma=case["sigma"])
     plan = ebbing.Curriculum.replay(problem, memory=case["memory"]) if case["memory"] else None
-    numbers = {key: value for key, value in case["learner"].items() if key != "name"}
+    numbers = {key.replace("rate", "learning_rate"): value for key, value in case["learner"].items() if key != "name"}
     plain = ebbing.expect(problem)
     mixed = ebbing.expect(problem, plan, learner=LEARNERS[case["learner"]["name"]](**numbers))
 
