@@ -271,7 +271,7 @@ class Forecast(Tabular):
         """
         from ebbing.plot.errors import plot_error_matrix
 
-        return plot_error_matrix(self.matrix(), self.names, label=f"predicted {self.kind}", ax=ax)
+        return plot_error_matrix(self.matrix, self.names, label=f"predicted {self.kind}", ax=ax)
 
     def plot_similarity(self, ax: Axes | None = None) -> Axes:
         """Draw the similarity of the tasks as a heat map.
@@ -289,21 +289,18 @@ class Forecast(Tabular):
     def _steps(self, order: Any) -> list[dict[int, int]]:
         return parse_steps(order, self.names, [len(rows) for rows in self.model.train])
 
+    @cached_property
     def matrix(self) -> Array:
-        """Return the matrix in which results are stated, for the tasks as given.
-
-        Returns:
-            Accuracies or, for regression, errors (T+1, T).
-        """
+        """The matrix in which results are stated, for the tasks as given: accuracies or, for regression, errors."""
         return self.accuracies() if self.kind == "accuracy" else self.errors()
 
     def _answer(self) -> str:
-        return describe_losses(self.names, self.matrix(), self.kind)
+        return describe_losses(self.names, self.matrix, self.kind)
 
     def _tables(self) -> Sequence[Table]:
         table = tabulate_losses(
             self.names,
-            self.matrix(),
+            self.matrix,
             self.kind,
             model=self.model,
             source=f"{self.source}; {self.training}",

@@ -57,7 +57,7 @@ class ForecastPlan(Tabular):
         complete: Whether these are all orders, so that no order has a lower value.
         initial_error: The mean error of the initial model, the scale of what is negligible.
         confidence: What the same orders are worth on random halves of the examples.
-        kind: What labels are: "yes or no", "two classes", "classes" or "regression".
+        target_kind: What labels are: "yes or no", "two classes", "classes" or "regression".
         accuracies: The mean accuracy at the end in the advised, the given and the worst order; None for regression.
     """
 
@@ -73,7 +73,7 @@ class ForecastPlan(Tabular):
     complete: bool
     initial_error: float
     confidence: Confidence
-    kind: Kind
+    target_kind: Kind
     accuracies: tuple[float, float, float] | None = None
 
     @property
@@ -253,7 +253,7 @@ class ForecastPlan(Tabular):
             if self.complete
             else f"There are too many orders to compute all: beam and exchange search; {len(self.orders)} random ones."
         )
-        how = "train some orders" if self.kind == "regression" else "ebbing.measure"
+        how = "train some orders" if self.target_kind == "regression" else "ebbing.measure"
         sure = (
             f"How sure: the best order on one half of the examples gains {self._gains} on the other half; the halves "
             f"rank orders with a correlation of {self.confidence.agreement:.2f}. Training runs also differ by chance; "

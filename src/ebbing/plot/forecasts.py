@@ -179,7 +179,7 @@ def plot_forecast(forecast: Forecast, plan: ForecastPlan) -> Figure:
         figure.get_layout_engine().set(wspace=0.07)  # type: ignore[union-attr]
         axes = figure.subplots(1, 3, width_ratios=(1.0, 1.0, 1.15))
         plot_task_similarity(forecast.similarity, forecast.names, ax=axes[0]).set_aspect("auto")
-        plot_error_heat_map(forecast.matrix(), forecast.names, label=f"predicted {forecast.kind}", ax=axes[1])
+        plot_error_heat_map(forecast.matrix, forecast.names, label=f"predicted {forecast.kind}", ax=axes[1])
         plot_forecast_orders(plan, ax=axes[2])
         legend = axes[2].get_legend()
         legend.set_loc("upper center")  # below the panel, since its title stands above

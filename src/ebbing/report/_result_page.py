@@ -269,7 +269,7 @@ def _draw_forgotten(result: Any, ax: Any) -> Any:
 
     kind, names = _kind(result), _task_names(result)
     if hasattr(result, "matrix"):
-        matrix = result.matrix()  # a forecast computes it
+        matrix = np.asarray(result.matrix)
     else:
         matrix = np.asarray(result.accuracies if kind == "accuracy" else result.errors)
     first = getattr(result, "first_steps", np.arange(1, len(names) + 1))

@@ -316,7 +316,7 @@ def test_accuracies_of_classes_are_one_minus_errors():
 def test_regression_is_told_by_errors():
     found = forecast("linear", {name: (x, x[:, 0] * k) for k, (name, (x, _)) in enumerate(tasks().items(), 1)})
     assert found.kind == "error"
-    assert np.array_equal(found.matrix(), found.errors())
+    assert np.array_equal(found.matrix, found.errors())
     assert list(found.to_frame().columns) == ["step", "task", "error"]
     assert "is predicted to be forgotten on average" in found._answer()
     with pytest.raises(ValueError, match="which have no accuracy; ask for errors"):
