@@ -40,6 +40,7 @@ import torch
 from torch import Tensor, nn
 
 from ebbing.learn.projection._autograd import differentiable_gradients, no_autocast_backward, scale_gradient
+from ebbing.learn.projection._reflections import Reflections
 from ebbing.learn.projection._task_updates import TaskUpdate, TrustedTask
 from ebbing.learn.projection.subspaces import orthogonal_complement
 
@@ -104,6 +105,7 @@ class RotatedWeight:
         self.columns = order[m - k :]
         self.frozen_count = m - len(self.columns)
         self.rotation = None if m == 0 else torch.cat([basis[:, order], orthogonal_complement(basis)], dim=1)
+        self._reflections = Reflections(basis, order) if Reflections.save_time(*basis.shape) else None
         rows = rotated_rows(weight, self.rotation)  # (d, out)
         self._rows, self.frozen = rows, rows[: self.frozen_count]
         self.active = nn.Parameter(rows[self.frozen_count :])  # shares memory with _rows: one product covers both
@@ -154,6 +156,14 @@ class RotatedWeight:
         """
         rotated = inputs if self.rotation is None else rotated
         return _RotatedLinear.apply(inputs, rotated, self.active, self)  # pyright: ignore[reportReturnType]
+
+    def rotate(self, inputs: Tensor) -> Tensor:
+        """Return x U for inputs x (rows, d)."""
+        return self._reflections.rotate(inputs) if self._reflections else inputs @ cast(Tensor, self.rotation)
+
+    def rotate_back(self, rotated: Tensor) -> Tensor:
+        """Return y U' for rotated rows y (rows, d)."""
+        return self._reflections.rotate_back(rotated) if self._reflections else rotated @ cast(Tensor, self.rotation).T
 
     def rotates_weight(self, rows: int) -> bool:
         """Return whether so many inputs take longer to rotate than the trained rows of the weight."""
@@ -237,7 +247,7 @@ class _RotatedLinear(torch.autograd.Function):
     def forward(
         ctx: Any, inputs: Tensor, rotated: Tensor | None, active: Tensor, parametrization: RotatedWeight
     ) -> Tensor:
-        rotated = rotated if rotated is not None else inputs @ cast(Tensor, parametrization.rotation)
+        rotated = rotated if rotated is not None else parametrization.rotate(inputs)
         ctx.save_for_backward(inputs, rotated, active)
         ctx.parametrization = parametrization
         return rotated @ parametrization.all_rows()
@@ -262,5 +272,5 @@ class _RotatedLinear(torch.autograd.Function):
         if ctx.needs_input_grad[0]:
             to_inputs = g @ parametrization.all_rows().T
             if parametrization.rotation is not None:
-                to_inputs = to_inputs @ parametrization.rotation.T
+                to_inputs = parametrization.rotate_back(to_inputs)
         return to_inputs, None, to_active, None
