@@ -39,7 +39,12 @@ SUITES = {
     "pages": ("Pages", bench_pages),
 }
 RESULTS = Path(__file__).with_name("results.md")
-HEAD = "# Benchmarks\n\nRatios of times in one run, after a check of equal results. `make bench` writes this file.\n"
+HEAD = """# Benchmarks
+
+Times, ratios of times ("x") and memory, measured in one run after a check of equal results. *missed*: the target was not
+reached. sgemm is the matrix product on the same core; Gilmore-Lawler is the usual lower bound of such problems. `make
+bench` writes this file.
+"""
 
 
 def sections(text: str) -> dict[str, str]:
