@@ -97,6 +97,7 @@ def forecast(
     from ebbing._validate import check_count, check_seconds, check_seed
     from ebbing.cli._console import print_result
     from ebbing.forecasting import forecast_memory
+    from ebbing.forecasting._sources import choose_examples
     from ebbing.forecasting.extent import Extent
     from ebbing.io.entry_points import network_by_name, tasks_by_name
     from ebbing.io.forecast_schema import forecast_json
@@ -117,16 +118,15 @@ def forecast(
     is_function = ":" in tasks and not Path(tasks).exists()
     data = reorder_tasks(tasks_by_name(tasks) if is_function else read_task_files(Path(tasks), label), order)
     network = "linear" if model is None else network_by_name(model, weights, seed=seed)
-    needed = forecast_memory(network, data, train_size=train_size, test_size=test_size)
+    examples = choose_examples(data, train_size=train_size, test_size=test_size, seed=seed)  # read once: may be a stream
+    needed = forecast_memory(network, examples)
     names = escape_control(", ".join(data))
     by_name = " by name, as no --order is given" if order is None and not is_function else ""
     memory = f"about {needed / 1e6:,.0f} MB besides the data"
     print(f"ebbing: {len(data)} tasks{by_name} ({names}); {memory}", file=sys.stderr)
     found = ebbing.forecast(
         network,
-        data,
-        train_size=train_size,
-        test_size=test_size,
+        examples,
         learning_rate=learning_rate,
         steps=steps,
         training_accuracy=training_accuracy,
@@ -138,7 +138,7 @@ def forecast(
         save_forecast(found, plan, plot)
     replay = None
     if 2 <= found.T <= REPLAY_UP_TO:
-        replay = found.replay(plan)
+        replay = found.replay(plan, seed=seed)
     results = [found, plan] if replay is None else [found, plan, replay]
     write_html(html, *results, wording=name_options)
     if as_json:

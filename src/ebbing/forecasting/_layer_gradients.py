@@ -191,10 +191,11 @@ class EmbeddingGradients(LayerGradients):
                 continue
             here = tokens == token
             rows = here.any(1).nonzero()[:, 0]
+            shared = rows.to(kernel.device)
             vectors = torch.einsum("ncso,ns->nco", G[rows], here[rows].to(G.dtype))
             part = torch.zeros(len(kernel), len(rows), len(rows), dtype=kernel.dtype, device=kernel.device)
             add_gram(part, vectors)
-            kernel[:, rows[:, None], rows] += part
+            kernel[:, shared[:, None], shared] += part
 
     def total(self, part: tuple[Tensor, ...]) -> list[Tensor]:
         tokens, G = part
@@ -218,7 +219,7 @@ def add_blocks(kernel: Tensor, block: Callable[[slice, slice], Tensor]) -> None:
     slices = [slice(first, min(first + _BLOCK_ROWS, N)) for first in range(0, N, _BLOCK_ROWS)]
     for k, a in enumerate(slices):
         for b in slices[k:]:
-            part = block(a, b).to(kernel.dtype)
+            part = block(a, b).to(kernel.device).to(kernel.dtype)  # moved first: some devices have no float64
             kernel[:, a, b] += part
             if a != b:
                 kernel[:, b, a] += part.transpose(1, 2)

@@ -65,8 +65,10 @@ def to_tensors(network: nn.Module, inputs: Any) -> Inputs:
 
     def convert(value: Any) -> Tensor:
         tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.ascontiguousarray(value))
-        tensor = tensor.detach().to(first.device)
-        return tensor.to(first.dtype) if tensor.is_floating_point() else tensor
+        tensor = tensor.detach()
+        if tensor.is_floating_point():  # before it is moved: some devices have no float64
+            tensor = tensor.to(first.dtype)
+        return tensor.to(first.device)
 
     return {key: convert(value) for key, value in inputs.items()} if isinstance(inputs, Mapping) else convert(inputs)
 
@@ -107,8 +109,7 @@ def check_network(network: nn.Module, inputs: Any) -> None:
     """Run one example, so that a network that does not fit the inputs is an error in words, before any other work."""
     if any(value.is_meta for value in chain(network.parameters(), network.buffers())):
         raise ValueError(f"the weights of {type(network).__name__} are on the device 'meta': load them first")
-    tensors = to_tensors(network, inputs)
-    one = take(tensors, slice(0, 1))
+    one = to_tensors(network, take(inputs, slice(0, 1)))
     try:
         with evaluation_mode(network), torch.enable_grad():
             if not call(network, one).requires_grad:

@@ -11,7 +11,7 @@ from ebbing._validate import Array
 from ebbing.forecasting._summary import describe_sizes
 from ebbing.forecasting.extent import Extent
 from ebbing.forecasting.recursion import KernelModel
-from ebbing.forecasting.targets import is_binary
+from ebbing.forecasting.targets import Targets, is_binary
 
 FEW = 20
 """Test examples below which the numbers of a task mean little: one more right answer is five points."""
@@ -62,7 +62,8 @@ def describe_doubts(model: KernelModel, names: Sequence[str], extent: Extent) ->
 def _hardly_learned(model: KernelModel, names: Sequence[str], extent: Extent) -> str:
     alone = np.array([model.errors([rows])[1, t] for t, rows in enumerate(model.train)])
     initial = model.errors([])[0]
-    weak = np.flatnonzero(alone > HARDLY * initial).tolist()
+    constant = [_constant_error(model.targets, rows) for rows in model.test]  # a task known beforehand is far below
+    weak = np.flatnonzero((alone > HARDLY * initial) & (alone > HARDLY * np.array(constant))).tolist()
     if not weak:
         return ""
     worst = int((alone / np.maximum(initial, 1e-300)).argmax())
@@ -102,8 +103,17 @@ def _commonest(values: Array) -> float:
     return float(np.unique(values, axis=0, return_counts=True)[1].max() / len(values))
 
 
+def _constant_error(targets: Targets, rows: np.ndarray) -> float:
+    """Return the error of the best constant answer."""
+    values = targets.values[rows]
+    counts_wrong = targets.kind in ("classes", "two classes")
+    return 1 - _commonest(values) if counts_wrong else float(values.var(axis=0).mean())
+
+
 def _several_answers(values: Array) -> str:
-    """Say that labels look one-hot, or like several yes-or-no answers, which `Targets` takes as numbers."""
+    """Say that labels look one-hot, or like yes-or-no answers, which `Targets` takes as numbers."""
+    if values.shape[1] == 1 and np.isin(values, (-1, 1)).all():
+        return "Labels are -1 and 1, and are taken as numbers: give 0 and 1 for yes or no."
     if values.shape[1] < 2 or not is_binary(values):
         return ""
     if (values.sum(axis=1) == 1).all():

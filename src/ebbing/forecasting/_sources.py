@@ -36,7 +36,7 @@ _KERNELS = {
 
 def forecast(
     network: Any,
-    tasks: Mapping[str, Any],
+    tasks: Mapping[str, Any] | Examples,
     *,
     train_size: int | None = None,
     test_size: int | None = None,
@@ -64,7 +64,7 @@ def forecast(
             "random features": a generic model of tabular data.
         tasks: Data by task: {"train": data, "test": data}, or data alone, of which a part is held out. Data is a pair
             (inputs, labels) of tensors or arrays, a Dataset or a DataLoader. Labels are whole numbers for classes, 0
-            and 1 for yes or no, or floating-point numbers for regression.
+            and 1 for yes or no, or floating-point numbers for regression. Or `Examples` that were read before.
         train_size: Training examples of each task, chosen at random; None for 200, fewer for more than 20 tasks.
         test_size: Test examples of each task; None for as many.
         ridge: A penalty on the distance from the previous weights, in units of the mean squared gradient.
@@ -101,7 +101,7 @@ def forecast(
     """
     extent = Extent(learning_rate, steps, training_accuracy, training_error, time, ridge)
     time = extent.time
-    examples = _read(tasks, train_size, test_size, seed)
+    examples = choose_examples(tasks, train_size=train_size, test_size=test_size, seed=seed)
     if isinstance(network, str):
         kernel, targets, outputs, source = _without_network(network, examples)
         scale, rounding = mean_diagonal(kernel), float(np.finfo(np.float64).eps)
@@ -149,7 +149,22 @@ def _loss(loss: Loss | None, targets: Targets) -> Loss:
     return loss or ("cross-entropy" if targets.kind in BINARY else "squared")
 
 
-def _read(tasks: Mapping[str, Any], train_size: int | None, test_size: int | None, seed: int) -> Examples:
+def choose_examples(
+    tasks: Mapping[str, Any] | Examples, *, train_size: int | None = None, test_size: int | None = None, seed: int = 0
+) -> Examples:
+    """Return the examples that a forecast uses.
+
+    Args:
+        tasks: Data by task, as for `forecast`; examples that were chosen already are returned as they are.
+        train_size: As for `forecast`.
+        test_size: As for `forecast`.
+        seed: As for `forecast`.
+
+    Returns:
+        The examples.
+    """
+    if isinstance(tasks, Examples):
+        return tasks
     most = min(MOST_EXAMPLES, max(2, MOST_ROWS // (2 * max(len(tasks), 1)))) if isinstance(tasks, Mapping) else 1
     train_size = most if train_size is None else train_size
     return Examples.read(
@@ -159,7 +174,7 @@ def _read(tasks: Mapping[str, Any], train_size: int | None, test_size: int | Non
 
 def forecast_memory(
     network: Any,
-    tasks: Mapping[str, Any],
+    tasks: Mapping[str, Any] | Examples,
     *,
     train_size: int | None = None,
     test_size: int | None = None,
@@ -182,7 +197,7 @@ def forecast_memory(
         >>> forecast_memory("linear", tasks)  # 800 examples
         20480000.0
     """
-    examples = _read(tasks, train_size, test_size, 0)
+    examples = choose_examples(tasks, train_size=train_size, test_size=test_size)
     gradients = 0.0
     if not isinstance(network, str):
         from ebbing.forecasting._network import check_network

@@ -83,8 +83,7 @@ def tangent_kernel(
     with evaluation_mode(network):
         cost = _probe(network, tensors, memory)
         rows = num_rows(tensors)
-        device = next(iter(trained_parameters(network).values())).device
-        kernel = torch.zeros(cost.outputs if per_output else 1, rows, rows, dtype=torch.float64, device=device)
+        kernel = torch.zeros(cost.outputs if per_output else 1, rows, rows, dtype=torch.float64)
         for k, layers in enumerate(cost.passes):
             names = [name for name, _ in layers]
             found = [layer for _, layer in layers]
@@ -93,7 +92,6 @@ def tangent_kernel(
             for layer in found:
                 layer.add_kernel(kernel)
                 layer.parts.clear()
-        kernel = kernel.cpu()
         if cost.explicit:
             parameters = {name: trained_parameters(network)[name] for name in cost.explicit}
             found_explicit = explicit_kernel(network, tensors, parameters, memory)
@@ -123,7 +121,8 @@ class KernelCost:
         total = self.bytes_per_pass + 8 * self.rows**2
         words = f"{self.rows:,} examples, {self.outputs} output{'s' * (self.outputs > 1)}"
         passes = f"{len(self.passes)} pass{'es' * (len(self.passes) != 1)}"
-        return f"tangent kernel of {words}: {passes}, {total / 1e6:,.0f} MB"
+        slow = f"; explicit gradients of {len(self.explicit)} parameters, which are slow" if self.explicit else ""
+        return f"tangent kernel of {words}: {passes}, {total / 1e6:,.0f} MB{slow}"
 
 
 def kernel_cost(network: nn.Module, inputs: Any, *, memory: float = MEMORY) -> KernelCost:
@@ -189,8 +188,9 @@ def _probe(network: nn.Module, inputs: Inputs, memory: float) -> KernelCost:
         passes[-1].append((name, layer))
         filled += size
         largest = max(largest, filled)
-    explicit = [name for name, value in parameters.items() if id(value) not in covered]
-    return KernelCost(rows, outputs, largest, passes, explicit)
+    explicit = {name: value for name, value in parameters.items() if id(value) not in covered}
+    jacobians = rows * outputs * sum(value.nbytes for value in explicit.values())
+    return KernelCost(rows, outputs, max(largest, min(jacobians, memory)), passes, [*explicit])
 
 
 def _agree(layer: LayerGradients, part: tuple[Tensor, ...], row: int, gradients: dict[int, Tensor]) -> bool:

@@ -132,7 +132,7 @@ class ReplayForecast(Tabular):
 
     def _answer(self) -> str:
         at = int(np.argmin(abs(np.asarray(self.shares) - self.share)))
-        advice = f"Mix {self.share:.0%} of each old task's data into every later step"
+        advice = f"Mix {_percent(self.share)} of each old task's data into every later step"
         advice += " (all of it: joint training)" if self.share == 1 else ""
         unclear = "These examples cannot tell whether old data helps: chance can explain it."
         if self.accuracy is None:
@@ -140,13 +140,13 @@ class ReplayForecast(Tabular):
                 return "Mix in no old data: it hardly reduces the error at the end that is predicted."
             error, without = (format_number(float(self.generalization[k]), ".2g") for k in (at, 0))
             if not self.is_clear:
-                return f"{unclear} The predicted error at the end is {without} without, {error} with {self.share:.0%}."
+                return f"{unclear} The predicted error at the end is {without} without, {error} with {_percent(self.share)}."
             return f"{advice}: the predicted error at the end is {error}, {without} without old data."
         accuracies = self._accuracies()
         if at and not self.is_clear:
             return (
                 f"{unclear} Accuracy at the end is predicted to be {accuracies[0]} without, {accuracies[at]} with "
-                f"{self.share:.0%} of each old task's data, on average over tasks."
+                f"{_percent(self.share)} of each old task's data, on average over tasks."
             )
         if not at:
             return (
@@ -167,7 +167,7 @@ class ReplayForecast(Tabular):
     def _tables(self) -> Sequence[Table]:
         columns = ["old data", "examples", "forgetting", "generalization error"]
         rows = [
-            [f"{share:.0%}", describe_sizes(counts), format_number(f, ".4g"), format_number(g, ".4g")]
+            [_percent(share), describe_sizes(counts), format_number(f, ".4g"), format_number(g, ".4g")]
             for share, counts, f, g in zip(self.shares, self.counts, self.forgetting, self.generalization, strict=True)
         ]
         if self.accuracy is None:
@@ -251,7 +251,16 @@ def _curve(
 def _kept(ratio: float, sizes: np.ndarray) -> np.ndarray:
     """Return the examples of each task that a share is, rounded up to whole ones.
 
-    >>> _kept(0.01, np.array([200, 5])).tolist()
-    [2, 1]
+    >>> _kept(0.01, np.array([200, 5])).tolist(), _kept(0.07, np.array([100])).tolist()
+    ([2, 1], [7])
     """
-    return np.ceil(ratio * sizes).astype(int)
+    return np.ceil(ratio * sizes - 1e-9).astype(int)
+
+
+def _percent(share: float) -> str:
+    """Return a share in percent, with the digits that it needs.
+
+    >>> _percent(0.1), _percent(0.005), _percent(1 / 3)
+    ('10%', '0.5%', '33.3%')
+    """
+    return f"{100 * share:.3g}%"

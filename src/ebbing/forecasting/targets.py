@@ -33,6 +33,10 @@ _LARGEST = 1e70
 """The largest label of regression: fourth powers of labels stay finite."""
 
 
+_MOST_CLASSES = 10_000
+"""The most classes of data without a network: larger whole numbers are likely prices or counts."""
+
+
 @dataclass(frozen=True, eq=False)
 class Targets:
     """The targets of all rows.
@@ -91,13 +95,20 @@ class Targets:
 
     @classmethod
     def _of_classes(cls, labels: np.ndarray, outputs: int | None) -> Targets:
+        if outputs is None and (labels.min() < 0 or labels.max() >= _MOST_CLASSES):
+            raise ValueError(
+                f"labels are whole numbers from {labels.min()} to {labels.max()}: number classes from 0 (0 and 1 for yes "
+                "or no), leave out examples without a label, or give floating-point numbers for regression"
+            )
         classes = int(labels.max()) + 1 if outputs is None else outputs
         if labels.min() < 0 or labels.max() >= classes:
             raise ValueError(
                 f"labels are from {labels.min()} to {labels.max()}, but the network has {classes} outputs: number "
                 f"classes from 0 to {classes - 1}, or give the network an output for each class"
             )
-        return cls("classes", np.eye(classes)[labels.astype(int)])
+        values = np.zeros((len(labels), classes))
+        values[np.arange(len(labels)), labels.astype(int)] = 1.0
+        return cls("classes", values)
 
     @property
     def classes(self) -> np.ndarray:

@@ -35,8 +35,11 @@ from ebbing.learn.training.schedule import Checkpoint, ProgressCallback
 
 __all__ = ["Node", "NodeResult", "error", "error_matrix", "prefix_tree", "train_node", "train_reference"]
 
-_TEXTS_AT_ONCE = 64
-"""Examples with inputs by name that are tested at once."""
+_EXAMPLES_AT_ONCE = 64
+"""Examples that are tested at once, if inputs are by name or large."""
+
+_BYTES_AT_ONCE = 2**26
+"""Bytes above which inputs are large."""
 
 
 @dataclass(frozen=True)
@@ -263,9 +266,10 @@ class _PlainLearner:
         self.method.learn(self.network, data, generator)
 
     def outputs(self, task: str | None, inputs: Inputs) -> Tensor:
-        # A transformer needs much memory for many texts at once. Other inputs stay whole: errors, and so records, keep
+        # Many texts or large images at once need much memory. Other inputs stay whole: errors, and so records, keep
         # their last digit.
-        parts = split_inputs(inputs, _TEXTS_AT_ONCE) if isinstance(inputs, Mapping) else [inputs]
+        is_large = isinstance(inputs, Mapping) or inputs.nbytes > _BYTES_AT_ONCE
+        parts = split_inputs(inputs, _EXAMPLES_AT_ONCE) if is_large else [inputs]
         with preserved_modes(self.network), torch.no_grad():
             self.network.eval()
             return torch.cat([call_network(self.network, part) for part in parts])

@@ -75,7 +75,8 @@ def read_tasks(
     Raises:
         ValueError: If the network is not in float32, or does not fit the data; or if labels are those of regression.
     """
-    examples = Examples.read(tasks, train_size=train_size or _ALL, test_size=test_size or _ALL)
+    train_size, test_size = (_ALL if size is None else size for size in (train_size, test_size))
+    examples = Examples.read(tasks, train_size=train_size, test_size=test_size)
     targets = Targets.of(examples.labels, _count_outputs(architecture.build(0), take(examples.inputs, slice(0, 1))))
     if targets.kind == "regression":
         raise ValueError(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from ebbing.forecasting import forecast
 
@@ -83,9 +84,26 @@ def test_one_hot_labels_are_noticed():
     assert "one-hot" not in notes({name: (x, np.eye(3)[y] / 2) for name in "ab"})
 
 
+def test_labels_of_plus_and_minus_one_are_noticed():
+    x, y = linear_task()
+    assert "Labels are -1 and 1, and are taken as numbers" in notes(dict.fromkeys("ab", (x, 2.0 * y - 1)))
+
+
 def test_tasks_that_are_not_learned_are_named():
     tasks = {name: noise(n=100, seed=k) for k, name in enumerate("ab")}
     assert "2 of 3 tasks are hardly learned by this model: a, b. " in notes(tasks | {"c": linear_task()})
+
+
+def test_tasks_that_are_known_beforehand_have_no_note():
+    random = np.random.default_rng(0)
+    x, direction = random.standard_normal((400, 5)), random.standard_normal(5)
+    labels = (x @ direction > 0) ^ (random.random(400) < 0.04)  # noise that no training removes
+    network = torch.nn.Linear(5, 1, bias=False).double()
+    with torch.no_grad():
+        network.weight.copy_(torch.from_numpy(5 * direction[None]))
+    found = forecast(network, dict.fromkeys("ab", (x, labels.astype(int))))
+    assert found.accuracies()[0].min() > 0.9
+    assert "hardly learned" not in " ".join(found.notes)
 
 
 @pytest.mark.parametrize(

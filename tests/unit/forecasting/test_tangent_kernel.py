@@ -144,6 +144,14 @@ def test_formulas_cover_what_they_should():
     assert not {"tokens.weight", "head.weight", "block.linear1.weight", "block.norm1.weight"} & set(attention)
 
 
+def test_cost_counts_explicit_gradients():
+    network, inputs = nn.Sequential(nn.Conv1d(2, 3, 5), nn.Flatten(), nn.Linear(12, 2)), torch.randn(30, 2, 8)
+    cost = kernel_cost(network, inputs)
+    assert cost.explicit == ["0.weight", "0.bias"]
+    assert cost.bytes_per_pass >= 30 * 2 * 33 * 4
+    assert str(cost).endswith("MB; explicit gradients of 2 parameters, which are slow")
+
+
 @pytest.mark.parametrize("name", ["perceptron", "sequence", "long", "convolutions", "transformer"])
 def test_little_memory_gives_the_same_kernel(name):
     network, inputs = made(name)

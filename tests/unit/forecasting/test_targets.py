@@ -57,6 +57,12 @@ def test_predictions_are_clipped():
     assert plain.errors(np.array([[[-3.0]], [[2.0]]]), np.arange(2))[0] == 4.5
 
 
+@pytest.mark.parametrize("labels", [[120_000, 3_500_000], [-1, 1], [-100, 3]])
+def test_whole_numbers_that_are_no_classes_are_refused(labels):
+    with pytest.raises(ValueError, match=f"whole numbers from {labels[0]} to {labels[1]}: number classes from 0"):
+        Targets.of(np.array(labels))
+
+
 def test_labels_whose_squares_overflow_are_refused():
     with pytest.raises(ValueError, match=r"labels are up to 1e\+150: squares of errors would overflow; scale"):
         Targets.of(np.array([1e150, 0.5]))

@@ -18,6 +18,7 @@ from ebbing.learn import (
     train_node,
     train_reference,
 )
+from ebbing.learn import sequences
 from ebbing.paper import fig2
 
 # A learner of one's own
@@ -84,6 +85,21 @@ def test_learner_that_knows_its_tasks_is_trained():
 def test_learner_that_forgets_its_tasks_is_refused(forgets, message):
     with pytest.raises(ValueError, match=message):
         train_idle(forgets)
+
+
+def test_large_inputs_are_tested_in_parts(monkeypatch):
+    sizes = []
+
+    class Counting(torch.nn.Linear):
+        def forward(self, inputs):
+            sizes.append(len(inputs))
+            return super().forward(inputs)
+
+    learner, inputs = sequences._PlainLearner(Counting(3, 2), None), torch.randn(150, 3)
+    whole = learner.outputs(None, inputs)
+    monkeypatch.setattr(sequences, "_BYTES_AT_ONCE", 100)
+    torch.testing.assert_close(learner.outputs(None, inputs), whole)
+    assert sizes == [150, 64, 64, 22]
 
 
 # The tree
