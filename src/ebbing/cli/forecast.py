@@ -118,7 +118,8 @@ def forecast(
     is_function = ":" in tasks and not Path(tasks).exists()
     data = reorder_tasks(tasks_by_name(tasks) if is_function else read_task_files(Path(tasks), label), order)
     network = "linear" if model is None else network_by_name(model, weights, seed=seed)
-    examples = choose_examples(data, train_size=train_size, test_size=test_size, seed=seed)  # read once: may be a stream
+    # Read once: data may be a stream.
+    examples = choose_examples(data, train_size=train_size, test_size=test_size, seed=seed)
     needed = forecast_memory(network, examples)
     names = escape_control(", ".join(data))
     by_name = " by name, as no --order is given" if order is None and not is_function else ""

@@ -140,7 +140,8 @@ class ReplayForecast(Tabular):
                 return "Mix in no old data: it hardly reduces the error at the end that is predicted."
             error, without = (format_number(float(self.generalization[k]), ".2g") for k in (at, 0))
             if not self.is_clear:
-                return f"{unclear} The predicted error at the end is {without} without, {error} with {_percent(self.share)}."
+                share = _percent(self.share)
+                return f"{unclear} The predicted error at the end is {without} without, {error} with {share}."
             return f"{advice}: the predicted error at the end is {error}, {without} without old data."
         accuracies = self._accuracies()
         if at and not self.is_clear:

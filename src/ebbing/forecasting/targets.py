@@ -97,8 +97,8 @@ class Targets:
     def _of_classes(cls, labels: np.ndarray, outputs: int | None) -> Targets:
         if outputs is None and (labels.min() < 0 or labels.max() >= _MOST_CLASSES):
             raise ValueError(
-                f"labels are whole numbers from {labels.min()} to {labels.max()}: number classes from 0 (0 and 1 for yes "
-                "or no), leave out examples without a label, or give floating-point numbers for regression"
+                f"labels are whole numbers from {labels.min()} to {labels.max()}: number classes from 0 (0 and 1 for "
+                "yes or no), leave out examples without a label, or give floating-point numbers for regression"
             )
         classes = int(labels.max()) + 1 if outputs is None else outputs
         if labels.min() < 0 or labels.max() >= classes:

@@ -15,10 +15,10 @@ from ebbing.learn import (
     error_matrix,
     occurrences,
     prefix_tree,
+    sequences,
     train_node,
     train_reference,
 )
-from ebbing.learn import sequences
 from ebbing.paper import fig2
 
 # A learner of one's own
@@ -91,9 +91,9 @@ def test_large_inputs_are_tested_in_parts(monkeypatch):
     sizes = []
 
     class Counting(torch.nn.Linear):
-        def forward(self, inputs):
-            sizes.append(len(inputs))
-            return super().forward(inputs)
+        def forward(self, input):
+            sizes.append(len(input))
+            return super().forward(input)
 
     learner, inputs = sequences._PlainLearner(Counting(3, 2), None), torch.randn(150, 3)
     whole = learner.outputs(None, inputs)

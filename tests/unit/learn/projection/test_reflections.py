@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from dense_layers import M, OUT, layer, orthogonal, random
+from dense_layers import OUT, M, layer, orthogonal, random
 
 from ebbing.learn.projection._parametrization import RotatedWeight
 from ebbing.learn.projection._reflections import Reflections
