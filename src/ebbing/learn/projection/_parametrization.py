@@ -40,6 +40,7 @@ import torch
 from torch import Tensor, nn
 
 from ebbing.learn.projection._autograd import differentiable_gradients, no_autocast_backward, scale_gradient
+from ebbing.learn.projection._products import product
 from ebbing.learn.projection._reflections import Reflections
 from ebbing.learn.projection._task_updates import TaskUpdate, TrustedTask
 from ebbing.learn.projection.subspaces import orthogonal_complement
@@ -159,11 +160,13 @@ class RotatedWeight:
 
     def rotate(self, inputs: Tensor) -> Tensor:
         """Return x U for inputs x (rows, d)."""
-        return self._reflections.rotate(inputs) if self._reflections else inputs @ cast(Tensor, self.rotation)
+        return self._reflections.rotate(inputs) if self._reflections else product(inputs, cast(Tensor, self.rotation))
 
     def rotate_back(self, rotated: Tensor) -> Tensor:
         """Return y U' for rotated rows y (rows, d)."""
-        return self._reflections.rotate_back(rotated) if self._reflections else rotated @ cast(Tensor, self.rotation).T
+        if self._reflections:
+            return self._reflections.rotate_back(rotated)
+        return product(rotated, cast(Tensor, self.rotation).T)
 
     def rotates_weight(self, rows: int) -> bool:
         """Return whether so many inputs take longer to rotate than the trained rows of the weight."""
@@ -220,8 +223,8 @@ class GradientScaling:
     def scale_outputs(self, gradient: Tensor) -> list[Tensor]:
         """Return the gradient with respect to the outputs (rows, out), scaled for each block."""
         if self.matrices is not None:
-            return [gradient @ matrix for matrix in self.matrices]
-        parts = [(gradient @ factor.T) @ factor for factor in self.factors]
+            return [product(gradient, matrix) for matrix in self.matrices]
+        parts = [product(product(gradient, factor.T), factor) for factor in self.factors]
         return [_weighted_sum(c_a, parts) for c_a in self.coefficients]
 
     def scale_rows(self, gradients: Sequence[Tensor]) -> list[Tensor]:
@@ -250,7 +253,7 @@ class _RotatedLinear(torch.autograd.Function):
         rotated = rotated if rotated is not None else parametrization.rotate(inputs)
         ctx.save_for_backward(inputs, rotated, active)
         ctx.parametrization = parametrization
-        return rotated @ parametrization.all_rows()
+        return product(rotated, parametrization.all_rows())
 
     @staticmethod
     @no_autocast_backward
@@ -262,15 +265,14 @@ class _RotatedLinear(torch.autograd.Function):
             outputs = inputs @ parametrization.effective_weight().T
             to_inputs, to_active = differentiable_gradients(outputs, [inputs, parametrization.active], g)
             return to_inputs, None, to_active, None
-        to_active = torch.empty_like(active)
         scaling = parametrization.gradient_scaling
         sources = [*scaling.scale_outputs(g), g] if scaling else [g]
         _, *parts = rotated.T.split([parametrization.frozen_count, *parametrization.block_sizes])
-        for x, source, result in zip(parts, sources, to_active.split(parametrization.block_sizes), strict=True):
-            torch.mm(x, source, out=result)
+        of_blocks = [product(x, source) for x, source in zip(parts, sources, strict=True)]
+        to_active = torch.cat(of_blocks) if len(of_blocks) > 1 else of_blocks[0]
         to_inputs = None
         if ctx.needs_input_grad[0]:
-            to_inputs = g @ parametrization.all_rows().T
+            to_inputs = product(g, parametrization.all_rows().T)
             if parametrization.rotation is not None:
                 to_inputs = parametrization.rotate_back(to_inputs)
         return to_inputs, None, to_active, None

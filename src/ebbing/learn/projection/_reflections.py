@@ -14,6 +14,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from ebbing.learn.projection._products import product
+
 
 class Reflections:
     """An orthogonal matrix U = [M, N] as the Householder reflections of M.
@@ -43,13 +45,14 @@ class Reflections:
 
     def rotate(self, inputs: Tensor) -> Tensor:
         """Return x U for inputs x (rows, d)."""
-        in_basis, along_reflections = (inputs @ self._directions).split(self._m, dim=1)
-        free = torch.addmm(inputs[:, self._m :], along_reflections, self._corrections, alpha=-1)
+        in_basis, along_reflections = product(inputs, self._directions).split(self._m, dim=1)
+        free = inputs[:, self._m :] - product(along_reflections, self._corrections)
         return torch.cat([in_basis, free], dim=1)
 
     def rotate_back(self, rotated: Tensor) -> Tensor:
         """Return y U' for rotated rows y (rows, d)."""
         in_basis, free = rotated[:, : self._m], rotated[:, self._m :]
-        result = torch.cat([in_basis, -(free @ self._corrections.T)], dim=1) @ self._directions.T
+        along_directions = torch.cat([in_basis, -product(free, self._corrections.T)], dim=1)
+        result = product(along_directions, self._directions.T)
         result[:, self._m :] += free
         return result
