@@ -259,7 +259,7 @@ class _RotatedLinear(torch.autograd.Function):
     @no_autocast_backward
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, None, Tensor | None, None]:
         (g,) = gradients  # (rows, out)
-        inputs, rotated, active = ctx.saved_tensors
+        inputs, rotated, _ = ctx.saved_tensors  # the third: an error if it was changed in place
         parametrization: RotatedWeight = ctx.parametrization
         if torch.is_grad_enabled():  # a gradient of this gradient is wanted
             outputs = inputs @ parametrization.effective_weight().T

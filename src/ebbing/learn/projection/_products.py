@@ -1,7 +1,7 @@
 """Products of matrices on the CPU, by the faster of the two libraries that PyTorch contains.
 
 PyTorch multiplies dense matrices by MKL, which does not use the AVX-512 instructions of AMD processors. oneDNN, which
-computes PyTorch's convolutions, does: there it takes half the time of MKL (benchmarks/products.py).
+computes PyTorch's convolutions, does: there it takes about half the time of MKL (benchmarks/bench_methods.py).
 """
 
 from __future__ import annotations
@@ -18,9 +18,16 @@ MIN_MULTIPLICATIONS = 1 << 21
 
 
 def product(a: Tensor, b: Tensor) -> Tensor:
-    """Return a @ b for a (m, k) and b (k, n), without a graph for gradients.
+    """Return a @ b, without a graph for gradients.
 
     The two libraries add up in different orders, so that results differ by rounding.
+
+    Args:
+        a: A matrix (m, k).
+        b: A matrix (k, n).
+
+    Returns:
+        The product (m, n).
     """
     large = a.shape[0] * a.shape[1] * b.shape[1] >= MIN_MULTIPLICATIONS
     if large and a.dtype == b.dtype == torch.float32 and a.device.type == "cpu" and prefers_onednn():
@@ -39,13 +46,13 @@ def prefers_onednn() -> bool:
 
     The answer depends on nothing else, so that the same run gives the same weights on the same machine.
     """
-    if "AMD" not in processor_name() or torch.backends.cpu.get_cpu_capability() != "AVX512":
+    if "AuthenticAMD" not in processor_name() or torch.backends.cpu.get_cpu_capability() != "AVX512":
         return False
     return torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
 
 
 def processor_name() -> str:
-    """Return what the system says about the processor's maker: "AuthenticAMD", for example."""
+    """Return a text with the identifier of the processor's maker, such as "AuthenticAMD"; empty if unknown."""
     try:
         lines = Path("/proc/cpuinfo").read_text(errors="replace").splitlines()
     except OSError:  # not Linux
