@@ -22,7 +22,7 @@ def test_help_and_version(answer, run):
     for command in ("expect", "simulate", "order", "metrics", "train", "runs", "data", "reproduce"):
         assert command in text
         assert "Example: ebbing" in answer(command, "--help")
-    assert "use ebbing.measure in Python" in " ".join(text.split())
+    assert "and measure trains it to see" in " ".join(text.split())
     nothing = run()
     assert "Usage:" in nothing.stdout + nothing.stderr
     assert "Traceback" not in nothing.stderr

@@ -18,6 +18,7 @@ from ebbing._startup import restore_interrupts
 from ebbing.cli import explore, forecast, linear, networks, paper
 from ebbing.cli._messages import print_message
 from ebbing.cli.compare import compare
+from ebbing.cli.measure import measure
 from ebbing.cli.replay import replay
 
 _INTERRUPTED = 130
@@ -30,11 +31,10 @@ app = typer.Typer(
     rich_markup_mode=None,
     help="""Understand and control forgetting in continual learning.
 
-    forecast predicts what your model will forget on your data; expect, simulate, order and replay study linear tasks;
-    metrics reads any matrix of errors or accuracies, and compare the results of benchmarks; explore opens a page with
-    sliders; train, runs and data are about networks; reproduce repeats the experiments of Lin et al. (2023).
-
-    To train orders of your own tasks and measure what is forgotten, use ebbing.measure in Python.
+    forecast predicts what your model will forget on your data, and measure trains it to see; expect, simulate, order
+    and replay study linear tasks; metrics reads any matrix of errors or accuracies, and compare the results of
+    benchmarks; explore opens a page with sliders; train, runs and data are about networks; reproduce repeats the
+    experiments of Lin et al. (2023).
 
     Example: ebbing order --tasks categories:AABB -n 50 -p 100""",
 )
@@ -69,6 +69,7 @@ def _saying_so(command: Callable[..., None]) -> Callable[..., None]:
 
 for command in (
     forecast.forecast,
+    measure,
     linear.expect,
     linear.simulate,
     linear.order,

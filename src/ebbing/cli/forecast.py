@@ -99,10 +99,10 @@ def forecast(
     from ebbing.forecasting import forecast_memory
     from ebbing.forecasting._sources import choose_examples
     from ebbing.forecasting.extent import Extent
-    from ebbing.io.entry_points import network_by_name, tasks_by_name
+    from ebbing.io.entry_points import is_entry_point, load_tasks, network_by_name
     from ebbing.io.forecast_schema import forecast_json
     from ebbing.io.schema import to_json
-    from ebbing.io.task_files import read_task_files, reorder_tasks
+    from ebbing.io.task_files import reorder_tasks
     from ebbing.plot.forecasts import save_forecast
 
     minimized = parse_objective(objective)
@@ -115,14 +115,13 @@ def forecast(
         check_count(name, 1 if size is None else size)
     check_seconds(seconds)
     check_seed(seed)
-    is_function = ":" in tasks and not Path(tasks).exists()
-    data = reorder_tasks(tasks_by_name(tasks) if is_function else read_task_files(Path(tasks), label), order)
+    data = reorder_tasks(load_tasks(tasks, label), order)
     network = "linear" if model is None else network_by_name(model, weights, seed=seed)
     # Read once: data may be a stream.
     examples = choose_examples(data, train_size=train_size, test_size=test_size, seed=seed)
     needed = forecast_memory(network, examples)
     names = escape_control(", ".join(data))
-    by_name = " by name, as no --order is given" if order is None and not is_function else ""
+    by_name = " by name, as no --order is given" if order is None and not is_entry_point(tasks) else ""
     memory = f"about {needed / 1e6:,.0f} MB besides the data"
     print(f"ebbing: {len(data)} tasks{by_name} ({names}); {memory}", file=sys.stderr)
     found = ebbing.forecast(

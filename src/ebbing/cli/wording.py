@@ -30,6 +30,13 @@ TRAIN_OPTIONS: Options = {
 }
 """Those of `ebbing train`."""
 
+MEASURE_OPTIONS: Options = {
+    **OPTIONS,
+    **_same_names("batch_size", "seeds", "workers", "cluster"),
+    "orders": "--order",
+}
+"""Those of `ebbing measure`."""
+
 PROBLEM_OPTIONS: Options = {"n": "-n", "p": "-p"} | _same_names("sigma", "unmodeled", "norms", "tolerance")
 """Numbers of a problem, which may also stand in a file."""
 
@@ -64,7 +71,7 @@ def name_options(text: str, options: Options = OPTIONS) -> str:
     if no_words:
         text = re.sub(rf"{_BEFORE}({'|'.join(no_words)}){_AFTER}", lambda found: options[found[1]], text)
     text = text.replace("--learning-rate and steps", "--learning-rate and --steps")
-    return re.sub(rf"{_BEFORE}ebbing\.measure\b", "ebbing.measure in Python", text)
+    return re.sub(rf"{_BEFORE}ebbing\.measure\b", "ebbing measure", text)
 
 
 @contextmanager

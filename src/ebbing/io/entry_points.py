@@ -99,6 +99,40 @@ def tasks_by_name(name: str) -> Mapping[str, Any]:
     return tasks
 
 
+def is_entry_point(tasks: str) -> bool:
+    """Return whether tasks are given as "module:function", and not as a folder.
+
+    Args:
+        tasks: What the user gave.
+
+    Returns:
+        True if they are.
+
+    Example:
+        >>> is_entry_point("mypackage.module:tasks"), is_entry_point("tasks/")
+        (True, False)
+    """
+    return ":" in tasks and not Path(tasks).exists()
+
+
+def load_tasks(tasks: str, label: str = "label") -> Mapping[str, Any]:
+    """Return the tasks that a user gives as a folder or as a function.
+
+    Args:
+        tasks: A folder with one file per task, or "module:function".
+        label: The column of labels in the files.
+
+    Returns:
+        Data by task, as `ebbing.forecast` takes it.
+
+    Raises:
+        ValueError: If they cannot be read, or there are fewer than two.
+    """
+    from ebbing.io.task_files import read_task_files
+
+    return tasks_by_name(tasks) if is_entry_point(tasks) else read_task_files(Path(tasks), label)
+
+
 def network_by_name(name: str, weights: Path | None = None, *, seed: int = 0) -> nn.Module:
     """Return the network that a function of the user builds.
 

@@ -36,6 +36,25 @@ def error(outputs: Tensor, labels: Tensor) -> float:
     return float((outputs.detach().sigmoid() - labels).square().mean())
 
 
+def accuracy(outputs: Tensor, labels: Tensor) -> float:
+    """Compute the share of right answers; an undecided one, of probability 1/2, counts half.
+
+    Args:
+        outputs: Logits: (n, 1) for binary labels, (n, classes) for classes.
+        labels: Binary labels from 0 to 1 (n, 1), or int64 classes (n,).
+
+    Returns:
+        The share, from 0 to 1.
+
+    Example:
+        >>> accuracy(torch.tensor([[2.0], [-1.0], [0.5], [0.0]]), torch.ones(4, 1))
+        0.625
+    """
+    if labels.dtype == torch.int64:
+        return 1 - error(outputs, labels)
+    return float(0.5 + 0.5 * (outputs.sign() * (labels - 0.5).sign()).to(torch.float64).mean())
+
+
 def error_matrix(
     sequence: Sequence[str],
     errors: Mapping[Any, Row] | tuple[Mapping[Any, Row], Any],

@@ -23,7 +23,7 @@ from torch import Tensor, nn
 
 from ebbing._modes import preserved_modes
 from ebbing._validate import Array, check_seed
-from ebbing.learn._errors import error, error_matrix
+from ebbing.learn._errors import accuracy, error, error_matrix
 from ebbing.learn._inputs import Inputs, map_inputs
 from ebbing.learn._seeding import derive_seed
 from ebbing.learn.experiment import Experiment, Learner
@@ -87,12 +87,14 @@ class NodeResult:
         errors: Test error of every occurrence in `Node.test_occurrences`, by its name "task#index".
         training_error: Error on the training data of the last task; None for the initial network.
         weights: The learner's state in the safetensors format.
+        accuracies: The share of right answers on the same test examples, by the same names.
         seconds: How long training and testing took, which does not belong to the result.
     """
 
     errors: dict[str, float]
     training_error: float | None
     weights: bytes = field(repr=False)
+    accuracies: dict[str, float] = field(default_factory=dict)
     seconds: float = field(default=0.0, compare=False)
 
 
@@ -145,7 +147,7 @@ def train_node(
         device: The device of the tensors.
 
     Returns:
-        Test errors, training error and weights.
+        Test errors and accuracies, training error and weights.
     """
     retain_heap()
     began = time.monotonic()
@@ -161,12 +163,13 @@ def train_node(
             data = experiment.tasks.load(node.path[-1], node.seed).to(device)
             _learn(learner, node.path, data, node.seed, checkpoint=checkpoint, progress=progress)
             training_error = _error(learner, node.path[-1], data.train_inputs, data.train_labels)
-        errors = {}
+        errors, accuracies = {}, {}
         for occurrence in node.test_occurrences:
             inputs, labels = _load_test(experiment.tasks, occurrence, node.seed)
-            inputs = map_inputs(lambda part: part.to(device), inputs)
-            errors[str(occurrence)] = _error(learner, occurrence, inputs, labels.to(device))
-        return NodeResult(errors, training_error, save(learner.state()), time.monotonic() - began)
+            inputs, labels = map_inputs(lambda part: part.to(device), inputs), labels.to(device)
+            outputs = _outputs(learner, occurrence, inputs)
+            errors[str(occurrence)], accuracies[str(occurrence)] = error(outputs, labels), accuracy(outputs, labels)
+        return NodeResult(errors, training_error, save(learner.state()), accuracies, time.monotonic() - began)
 
 
 def train_reference(experiment: Experiment, sequence: Sequence[str], seed: int) -> tuple[Array, list[float]]:
@@ -238,8 +241,12 @@ def _load_test(tasks: Tasks, occurrence: Occurrence, seed: int) -> tuple[Inputs,
 
 
 def _error(learner: Learner, occurrence: Occurrence, inputs: Inputs, labels: Tensor) -> float:
+    return error(_outputs(learner, occurrence, inputs), labels)
+
+
+def _outputs(learner: Learner, occurrence: Occurrence, inputs: Inputs) -> Tensor:
     task = str(occurrence) if str(occurrence) in learner.tasks else None
-    return error(learner.outputs(task, inputs), labels)
+    return learner.outputs(task, inputs)
 
 
 class _PlainLearner:

@@ -1,18 +1,19 @@
-"""The figure of measured orders: what each forgot, seed by seed."""
+"""Figures of measured orders: what each forgot, seed by seed, and what was predicted."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ebbing.plot._axes import add_legend, format_alike, plain_label, use_axes
-from ebbing.plot._style import BLUE, GRAY, VERMILION
+from ebbing.plot._style import BLUE, GRAY, VERMILION, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ebbing.runs import Measurement
+    from ebbing.runs import ForecastComparison, Measurement
 
 _NAMES_UP_TO = 30
 """Orders up to which each is named beside its dots."""
@@ -36,9 +37,8 @@ def plot_measured_orders(measurement: Measurement, *, ax: Axes | None = None) ->
     means = F.mean(axis=1)
     ranked = np.argsort(means, kind="stable")
     named, places = len(ranked) <= _NAMES_UP_TO, np.arange(len(ranked))
-    labels = _order_labels([measurement.orders[k] for k in ranked]) if named else [""]
-    room = 0.065 * max(map(len, labels))
-    ax = use_axes(ax, size=(4.4 + room, min(max(2.2, 1.1 + 0.19 * len(ranked)), 7.0)))
+    labels = _order_labels([measurement.orders[k] for k in ranked])
+    ax = use_axes(ax, size=_size(labels))
     several, small = len(measurement.seeds) > 1, len(ranked) > _NAMES_UP_TO
     rows = np.repeat(places, len(measurement.seeds))
     dots = ax.plot(F[ranked].ravel(), rows, "o", color=BLUE, alpha=0.6, mew=0, ms=3 if small else 5)
@@ -62,6 +62,47 @@ def plot_measured_orders(measurement: Measurement, *, ax: Axes | None = None) ->
     # To the right, where it can be wider than the axes: the names of orders are beside them.
     add_legend(ax, handles, texts, loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, columnspacing=1.2)
     return ax
+
+
+def plot_forecast_comparison(comparison: ForecastComparison, *, ax: Axes | None = None) -> Axes:
+    """Draw measured against predicted forgetting, a dot for each order; on the line both are equal.
+
+    Args:
+        comparison: What was predicted and measured.
+        ax: The axes to draw on; a new figure if None.
+
+    Returns:
+        The axes.
+    """
+    ax = use_axes(ax, size=(4.2, 3.6))
+    predicted, measured = comparison.predicted, comparison.measured
+    low, high = (float(end) for end in (min(predicted.min(), measured.min()), max(predicted.max(), measured.max())))
+    room = 0.06 * (high - low) or 0.1
+    equal = ax.plot([low - room, high + room], [low - room, high + room], ":", color=GRAY, lw=1.2, zorder=0)
+    dots = ax.plot(predicted, measured, "o", color=BLUE, alpha=0.6, mew=0, ms=5)
+    best = int(predicted.argmin())
+    chosen = ax.plot(predicted[best], measured[best], "o", mfc="none", mec=VERMILION, mew=1.6, ms=9)
+    ax.set(xlim=(low - room, high + room), ylim=(low - room, high + room))
+    ax.set(xlabel="predicted forgetting", ylabel="measured forgetting")
+    texts = ["order", "predicted best", "equal"]
+    add_legend(ax, [*dots, *chosen, *equal], texts, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=3)
+    return ax
+
+
+def save(measurement: Measurement, path: Path) -> None:
+    """Write `plot_measured_orders` to a file.
+
+    Args:
+        measurement: The orders.
+        path: The file; the ending of its name gives the format.
+    """
+    save_picture(measurement.plot, path, _size(_order_labels(list(measurement.orders))))
+
+
+def _size(labels: list[str]) -> tuple[float, float]:
+    """Return width and height, in inches, of a figure of orders with these names."""
+    room = 0.065 * max(map(len, labels)) if len(labels) <= _NAMES_UP_TO else 0.0
+    return 4.4 + room, min(max(2.2, 1.1 + 0.19 * len(labels)), 7.0)
 
 
 def _order_labels(orders: list[tuple[str, ...]]) -> list[str]:

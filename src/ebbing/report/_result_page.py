@@ -101,6 +101,10 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
             "chance only."
         },
     ),
+    "ForecastComparison": (
+        "What was predicted and what was measured",
+        {"plot": "A dot is an order: on the line, training forgot what was predicted."},
+    ),
     "StreamRun": (
         "What training forgot",
         {

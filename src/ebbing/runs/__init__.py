@@ -15,12 +15,14 @@ from ebbing.runs.store import Entry, Store, StoreError
 from ebbing.runs.streams import StreamRun, train_streams
 
 if TYPE_CHECKING:
+    from ebbing.runs.forecast_comparison import ForecastComparison
     from ebbing.runs.measurement import Measurement, measure
 
 __all__ = [
     "LOCAL",
     "Entry",
     "Execution",
+    "ForecastComparison",
     "Inventory",
     "Measurement",
     "Resources",
@@ -34,7 +36,11 @@ __all__ = [
     "train_streams",
 ]
 
-_HOMES = {"Measurement": "ebbing.runs.measurement", "measure": "ebbing.runs.measurement"}
+_HOMES = {
+    "ForecastComparison": "ebbing.runs.forecast_comparison",
+    "Measurement": "ebbing.runs.measurement",
+    "measure": "ebbing.runs.measurement",
+}
 """The module of what needs forecasts, which worker processes do not load."""
 
 

@@ -61,9 +61,9 @@ class Execution:
     """The execution of nodes in two steps: creation looks up what is stored, `run` trains the rest.
 
     After creation, `num_stored` is the number of nodes that need no training, `pending` has those that do, and
-    `partial_entries` has the entries of pending nodes that lack some errors or weights. `errors`, `training_errors` and
-    `weights` have the results so far, by (seed, path); `seconds` is the time that training took, by seed; `status` is a
-    message about the node that this process is training.
+    `partial_entries` has the entries of pending nodes that lack some errors or weights. `errors`, `accuracies`,
+    `training_errors` and `weights` have the results so far, by (seed, path); `seconds` is the time that training took,
+    by seed; `status` is a message about the node that this process is training.
 
     Args:
         experiment: Tasks, architecture and method.
@@ -71,6 +71,7 @@ class Execution:
         store: Where results are found and stored.
         progress: A function that is called with the share of nodes that is done.
         keep_weights: Nodes whose weights are stored although no other node needs them.
+        needs_accuracies: Whether stored results without accuracies, of early versions, are computed again.
         finished: A function that `run` calls with a seed as soon as all of its nodes are done.
     """
 
@@ -82,6 +83,7 @@ class Execution:
         progress: Progress | None = None,
         *,
         keep_weights: Container[NodeId] = (),
+        needs_accuracies: bool = False,
         finished: Callable[[int], None] | None = None,
     ) -> None:
         self.experiment, self.store, self.progress, self.keep_weights = experiment, store, progress, keep_weights
@@ -89,9 +91,10 @@ class Execution:
         experiment.check(occurrence.task for node in nodes for occurrence in (*node.path, *node.test_occurrences))
         self.settings = {seed: experiment.describe(seed) for seed in sorted({seed for seed, _ in self.nodes})}
         self.keys = {node_id: node.key(self.settings[node.seed]) for node_id, node in self.nodes.items()}
-        self.finished = finished
+        self.finished, self.needs_accuracies = finished, needs_accuracies
         self.seconds = dict.fromkeys(self.settings, 0.0)
         self.errors: Errors = {}
+        self.accuracies: Errors = {}
         self.training_errors: dict[NodeId, float | None] = {}
         self.weights: dict[NodeId, bytes] = {}
         self.pending: dict[NodeId, Node] = {}
@@ -106,7 +109,8 @@ class Execution:
         for node_id in reversed(list(self.nodes)):
             node, entry = self.nodes[node_id], self.store.get(self.keys[node_id])
             complete = entry is not None and all(
-                str(occurrence) in entry.errors for occurrence in node.test_occurrences
+                str(occurrence) in (entry.accuracies if self.needs_accuracies else entry.errors)
+                for occurrence in node.test_occurrences
             )
             needed = node_id in parents or node_id in self.keep_weights
             weights = self.store.weights(entry) if complete and needed and entry else None
@@ -116,7 +120,8 @@ class Execution:
                 if entry is not None:
                     self.partial_entries[node_id] = entry
                 continue
-            self.errors[node_id], self.training_errors[node_id] = entry.errors, entry.training_error
+            self.errors[node_id], self.accuracies[node_id] = entry.errors, entry.accuracies
+            self.training_errors[node_id] = entry.training_error
             if weights is not None:
                 self.weights[node_id] = weights
         self.pending = dict(reversed(self.pending.items()))  # parents first
@@ -153,12 +158,21 @@ class Execution:
         Returns:
             The error matrices (seeds, T+1, T), and the training errors (seeds, T).
         """
-        path = occurrences(sequence)
-        prefixes, matrices, training_errors = [path[:t] for t in range(len(path) + 1)], [], []
-        for seed in seeds:
-            matrices.append(error_matrix(sequence, {prefix: self.errors[seed, prefix] for prefix in prefixes}))
-            training_errors.append([self.training_errors[seed, prefix] for prefix in prefixes[1:]])
-        return np.array(matrices), np.array(training_errors, dtype=float)
+        seeds, prefixes = list(seeds), _prefixes(sequence)
+        training_errors = [[self.training_errors[seed, prefix] for prefix in prefixes[1:]] for seed in seeds]
+        return _matrices(self.errors, sequence, seeds), np.array(training_errors, dtype=float)
+
+    def collect_accuracies(self, sequence: Sequence[str], seeds: Iterable[int]) -> Array:
+        """Return the test accuracies of a sequence that has been trained, if the execution needs accuracies.
+
+        Args:
+            sequence: Names of tasks.
+            seeds: The seeds.
+
+        Returns:
+            The accuracy matrices (seeds, T+1, T).
+        """
+        return _matrices(self.accuracies, sequence, seeds)
 
     def _train_pending(self, pool: Pool) -> None:
         """Submit every node as soon as its parent is trained, and store results as they arrive."""
@@ -200,10 +214,13 @@ class Execution:
         partial = self.partial_entries.pop(node_id, None)
         had_weights = partial is not None and partial.weights_checksum is not None
         weights = result.weights if node.has_children or had_weights or node_id in self.keep_weights else None
-        errors = result.errors if partial is None else partial.errors | result.errors
-        self.store.put(self.keys[node_id], errors, result.training_error, about, weights)
+        errors, accuracies = result.errors, result.accuracies
+        if partial is not None:
+            errors, accuracies = partial.errors | errors, partial.accuracies | accuracies
+        self.store.put(self.keys[node_id], errors, result.training_error, about, weights, accuracies=accuracies)
         self.store.checkpoint(self.keys[node_id]).remove()
-        self.errors[node_id], self.training_errors[node_id] = result.errors, result.training_error
+        self.errors[node_id], self.accuracies[node_id] = result.errors, result.accuracies
+        self.training_errors[node_id] = result.training_error
         self.seconds[node.seed] += result.seconds
         if weights is not None:
             self.weights[node_id] = weights
@@ -223,6 +240,17 @@ class Execution:
     def _node_progress(self, share: float, message: str) -> None:
         self.status = message
         self._report(share)
+
+
+def _prefixes(sequence: Sequence[str]) -> list[Path]:
+    path = occurrences(sequence)
+    return [path[:t] for t in range(len(path) + 1)]
+
+
+def _matrices(rows: Errors, sequence: Sequence[str], seeds: Iterable[int]) -> Array:
+    """Return what was measured in a sequence (seeds, T+1, T), from its rows by (seed, path)."""
+    prefixes = _prefixes(sequence)
+    return np.array([error_matrix(sequence, {prefix: rows[seed, prefix] for prefix in prefixes}) for seed in seeds])
 
 
 def _merge(nodes: list[Node]) -> dict[NodeId, Node]:

@@ -25,6 +25,7 @@ from ebbing.order._tables import join_names
 from ebbing.runs._given_network import GivenNetwork, read_tasks
 from ebbing.runs._pools import Resources
 from ebbing.runs.execution import Execution
+from ebbing.runs.forecast_comparison import ForecastComparison
 from ebbing.runs.store import Store
 
 if TYPE_CHECKING:
@@ -49,11 +50,13 @@ class Measurement(Tabular):
         orders: The orders, as names of tasks.
         seeds: The seeds of training.
         errors: The error matrix of each order and seed (orders, seeds, T+1, T).
+        accuracies: The share of right answers instead of errors, in the same shape.
     """
 
     orders: tuple[tuple[str, ...], ...]
     seeds: tuple[int, ...]
     errors: Array
+    accuracies: Array | None = None
 
     @property
     def forgetting(self) -> Array:
@@ -76,9 +79,13 @@ class Measurement(Tabular):
         return float(self._learned.mean())
 
     @property
+    def final_accuracy(self) -> Array | None:
+        """The mean accuracy at the end of each order and seed (orders, seeds)."""
+        return None if self.accuracies is None else self.accuracies[:, :, -1].mean(axis=-1)
+
+    @property
     def _learned(self) -> Array:
-        """The error on each place's task when it was just learned (orders, seeds, T)."""
-        return np.diagonal(self.errors[:, :, 1:], axis1=2, axis2=3)
+        return _just_learned(self.errors)
 
     @property
     def seed_agreement(self) -> float:
@@ -94,15 +101,16 @@ class Measurement(Tabular):
     def _is_repeated(self) -> bool:
         return are_identical(np.moveaxis(self.errors, 1, 0))
 
-    def compare(self, forecast: Forecast) -> dict[str, float]:
+    def compare(self, forecast: Forecast) -> ForecastComparison:
         """Compare a forecast of the same tasks with the forgetting that was measured, on average over seeds.
 
         Args:
             forecast: The forecast.
 
         Returns:
-            `rank_correlation` over orders; `orders_better`, the share of orders that were better than the one that was
-            predicted best; and `regret`, what that order loses, in units of a mean order minus the best.
+            What is predicted and what was measured for each order, with `rank_correlation` over orders;
+            `orders_better`, the share of orders that were better than the one that was predicted best; and `regret`,
+            what that order loses, in units of a mean order minus the best.
 
         Raises:
             ValueError: If it is no forecast.
@@ -113,29 +121,34 @@ class Measurement(Tabular):
                 "ebbing.forecast(network, tasks)"
             )
         predicted = np.array([forecast.forgetting(order) for order in self.orders])
-        measured = self.forgetting.mean(axis=1)
-        chosen = measured[predicted.argmin()]
-        stake = float(measured.mean() - measured.min())
-        return {
-            "rank_correlation": rank_correlation(predicted, measured),
-            "orders_better": float(np.mean(measured < chosen - 1e-12)),
-            "regret": float(chosen - measured.min()) / stake if stake > 0 else 0.0,
-        }
+        predicted_accuracy = measured_accuracy = None
+        if self.final_accuracy is not None and getattr(forecast, "kind", "error") == "accuracy":
+            predicted_accuracy = np.array([forecast.accuracies(order)[-1].mean() for order in self.orders])
+            measured_accuracy = self.final_accuracy.mean(axis=1)
+        return ForecastComparison(
+            self.orders,
+            predicted,
+            self.forgetting.mean(axis=1),
+            predicted_accuracy,
+            measured_accuracy,
+            getattr(forecast, "training", ""),
+        )
 
     def to_frame(self) -> pd.DataFrame:
-        """Return forgetting and generalization error as a pandas DataFrame.
+        """Return forgetting, generalization error and accuracy at the end as a pandas DataFrame.
 
         Returns:
-            One row per order and seed with the columns `order`, `seed`, `forgetting` and `generalization`.
+            One row per order and seed with the columns `order`, `seed`, `forgetting`, `generalization` and `accuracy`.
         """
-        return to_frame(
-            {
-                "order": [order for order in self.orders for _ in self.seeds],
-                "seed": list(self.seeds) * len(self.orders),
-                "forgetting": self.forgetting.ravel(),
-                "generalization": self.generalization.ravel(),
-            }
-        )
+        columns = {
+            "order": [order for order in self.orders for _ in self.seeds],
+            "seed": list(self.seeds) * len(self.orders),
+            "forgetting": self.forgetting.ravel(),
+            "generalization": self.generalization.ravel(),
+        }
+        if self.final_accuracy is not None:
+            columns["accuracy"] = self.final_accuracy.ravel()
+        return to_frame(columns)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the forgetting of each order, a dot for each seed, the best order on top.
@@ -154,10 +167,14 @@ class Measurement(Tabular):
         F, G = self._without_rounding_errors(self.forgetting.mean(axis=1)), self.generalization.mean(axis=1)
         ranked = np.argsort(F, kind="stable")
         shown = ranked if len(ranked) <= 10 else [*ranked[:5], *ranked[-5:]]
+        columns = ["order", "forgetting", "generalization error"]
         rows = [
             [join_names(self.orders[k]), format_number(float(F[k]), ".4g"), format_number(float(G[k]), ".4g")]
             for k in shown
         ]
+        if self.final_accuracy is not None:
+            columns.append("accuracy at the end")
+            rows = [[*row, f"{self.final_accuracy[k].mean():.0%}"] for row, k in zip(rows, shown, strict=True)]
         mean = float(self._without_rounding_errors(F.mean()))
         notes = [
             *self._doubts(),
@@ -165,6 +182,12 @@ class Measurement(Tabular):
             f"{format_number(self.initial_error, '.2g')} before training, {format_number(self.learned_error, '.2g')} "
             "just learned.",
         ]
+        if self.accuracies is not None:
+            before, learned, end = self.accuracies[:, :, 0], _just_learned(self.accuracies), self.accuracies[:, :, -1]
+            notes.append(
+                f"Mean accuracy: {before.mean():.0%} before training, {learned.mean():.0%} just learned, "
+                f"{end.mean():.0%} at the end."
+            )
         if self._is_repeated:
             notes.append(NOTHING_RANDOM)
         elif len(self.seeds) > 1:
@@ -173,7 +196,7 @@ class Measurement(Tabular):
         heading += "; least forgetting first" * (len(ranked) > 1)
         if len(ranked) > 10:
             heading += ", the first and the last five"
-        return (Table(heading, ["order", "forgetting", "generalization error"], rows, notes),)
+        return (Table(heading, columns, rows, notes),)
 
     def _without_rounding_errors(self, forgetting: Any) -> Array:
         """Return forgetting with 0 for what is zero but for rounding errors, as differences of equal errors are."""
@@ -245,7 +268,7 @@ def measure(
             the work that is done.
 
     Returns:
-        The error matrices of all orders and seeds.
+        The error and accuracy matrices of all orders and seeds.
 
     Raises:
         ValueError: If the tasks are regression, there is one alone, or there are too many for all orders; or if the
@@ -267,11 +290,18 @@ def measure(
     sequences = _sequences(tasks, orders)
     nodes = [node for seed in chosen for node in prefix_tree(sequences, seed)]
     with reporting(progress, "training") as report:
-        execution = Execution(experiment, nodes, store if isinstance(store, Store) else Store(store), report)
+        folder = store if isinstance(store, Store) else Store(store)
+        execution = Execution(experiment, nodes, folder, report, needs_accuracies=True)
         execution.run(Resources(workers, cluster, device))
     errors = np.array([execution.collect(order, chosen)[0] for order in sequences])
     _check_finite(sequences, chosen, errors)
-    return Measurement(sequences, chosen, errors)
+    accuracies = np.array([execution.collect_accuracies(order, chosen) for order in sequences])
+    return Measurement(sequences, chosen, errors, accuracies)
+
+
+def _just_learned(matrices: Array) -> Array:
+    """Return what each place's task had when it was just learned (orders, seeds, T)."""
+    return np.diagonal(matrices[:, :, 1:], axis1=2, axis2=3)
 
 
 def _check_method(method: object) -> None:
@@ -312,5 +342,5 @@ def _sequences(tasks: Mapping[str, Any], orders: Iterable[Sequence[str]] | None)
         return tuple(permutations(tasks))
     found = tuple(tuple(order) for order in orders)
     if not found or len(set(map(len, found))) > 1 or len(found[0]) < 2:
-        raise ValueError("orders: give some orders of two tasks or more, all of one length")
+        raise ValueError(f"orders={reprlib.repr(found)}: give some orders of two tasks or more, all of one length")
     return found

@@ -22,7 +22,7 @@ import re
 import secrets
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +52,7 @@ class Entry:
         training_error: Error on the training data of the last task; None for the initial network.
         about: Settings, seed, path and software versions, for readers.
         weights_checksum: The SHA-256 of the weights, or None if they are not stored.
+        accuracies: The share of right answers by occurrence; early entries have none.
     """
 
     key: str
@@ -59,6 +60,7 @@ class Entry:
     training_error: float | None
     about: dict[str, Any]
     weights_checksum: str | None
+    accuracies: dict[str, float] = field(default_factory=dict)
 
 
 class Store:
@@ -148,6 +150,8 @@ class Store:
         training_error: float | None,
         about: dict[str, Any],
         weights: bytes | None,
+        *,
+        accuracies: dict[str, float] | None = None,
     ) -> Entry:
         """Store a result: first the weights, then the entry with their checksum.
 
@@ -157,6 +161,7 @@ class Store:
             training_error: Error on the training data of the last task; None for the initial network.
             about: Settings, seed, path and software versions.
             weights: A learner's state in the safetensors format, or None to store none.
+            accuracies: The share of right answers by occurrence.
 
         Returns:
             The entry.
@@ -165,7 +170,7 @@ class Store:
             StoreError: If the folder cannot be written; what was stored before is still there.
         """
         checksum = None if weights is None else _digest(weights)
-        entry = Entry(key, dict(sorted(errors.items())), training_error, about, checksum)
+        entry = Entry(key, _sorted(errors), training_error, about, checksum, _sorted(accuracies or {}))
         signed = vars(entry) | {"checksum": _digest(_canonical_json(vars(entry)))}
         try:
             if weights is not None:
@@ -278,6 +283,10 @@ class Store:
         if not _KEY.fullmatch(key):
             raise ValueError(f"key {key!r}: a key is 64 hexadecimal digits")
         return self.folder / key[:2] / f"{key}.{suffix}"
+
+
+def _sorted(values: dict[str, float]) -> dict[str, float]:
+    return dict(sorted(values.items()))
 
 
 def _canonical_json(content: dict[str, Any]) -> bytes:

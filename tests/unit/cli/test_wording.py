@@ -14,7 +14,7 @@ from ebbing.cli.wording import LINEAR_OPTIONS, PROBLEM_OPTIONS, TRAIN_OPTIONS, n
         ("learning_rate=0.1, steps=3: one", "--learning-rate 0.1, --steps 3: one"),
         ("More examples (train_size, test_size) may tell.", "More examples (--train-size, --test-size) may tell."),
         ("training_error, or learning_rate and steps.", "--training-error, or --learning-rate and --steps."),
-        ("unknown to it: ebbing.measure does.", "unknown to it: ebbing.measure in Python does."),
+        ("unknown to it: ebbing.measure does.", "unknown to it: ebbing measure does."),
         ("order='a,b': name every task", "--order 'a,b': name every task"),
     ],
 )

@@ -1,11 +1,12 @@
-"""The figure of measured orders: every run has a dot, the best order is on top."""
+"""Figures of measured orders: every run has a dot, the best order is on top; predicted and measured are compared."""
 
 from itertools import permutations
 
 import numpy as np
 import pytest
 
-from ebbing.runs import Measurement
+from ebbing.plot.measurements import save
+from ebbing.runs import ForecastComparison, Measurement
 
 plt = pytest.importorskip("matplotlib.pyplot")
 
@@ -72,3 +73,21 @@ def test_rounding_errors_are_drawn_and_written_as_zero():
     legend = ax.get_legend()
     assert legend is not None
     assert legend.get_texts()[-1].get_text() == "mean order: 0.00"
+
+
+def test_saved_picture_names_the_orders(tmp_path):
+    save(measurement(), tmp_path / "orders.svg")
+    assert "news &gt; mail &gt; chat" in (tmp_path / "orders.svg").read_text()
+
+
+@pytest.mark.parametrize("measured", [[0.2, 0.5, 0.4], [0.3, 0.3, 0.3]])
+def test_predictions_are_drawn_against_measurements(measured):
+    orders, predicted = (("a", "b"), ("b", "a"), ("a", "c")), np.array([0.3, 0.1, 0.6])
+    ax = ForecastComparison(orders, predicted, np.array(measured)).plot()
+    equal, dots, chosen = ax.lines
+    assert np.array_equal(equal.get_xdata(), equal.get_ydata())
+    assert np.array_equal(dots.get_xdata(), predicted)
+    assert np.array_equal(dots.get_ydata(), measured)
+    assert (chosen.get_xdata()[0], chosen.get_ydata()[0]) == (0.1, measured[1])
+    assert ax.get_xlim() == ax.get_ylim()
+    assert "training forgot what was predicted" in ForecastComparison(orders, predicted, np.array(measured)).to_html()

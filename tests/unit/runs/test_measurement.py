@@ -12,7 +12,7 @@ from torch import nn
 import ebbing
 from ebbing.forecasting import Examples
 from ebbing.learn import CustomTasks, Experiment, FineTuning, Schedule, Sgd, train_reference
-from ebbing.runs import Measurement, measure
+from ebbing.runs import Measurement, Store, measure
 from ebbing.runs.measurement import GivenNetwork
 
 METHOD = Sgd(learning_rate=0.5, epochs=20, batch_size=10)
@@ -79,12 +79,48 @@ def test_all_orders_are_stored(tmp_path):
 def test_forecast_is_compared(tmp_path):
     net, tasks = network(), data()
     found = measure(net, tasks, method=METHOD, store=tmp_path)
-    scores = found.compare(ebbing.forecast(net, tasks))
-    assert set(scores) == {"rank_correlation", "orders_better", "regret"}
-    predicted = [ebbing.forecast(net, tasks).forgetting(order) for order in found.orders]
-    F = found.forgetting[:, 0]
-    assert scores["regret"] == pytest.approx((F[np.argmin(predicted)] - F.min()) / (F.mean() - F.min()))
-    assert scores["orders_better"] == np.mean(F[np.argmin(predicted)] > F)
+    forecast = ebbing.forecast(net, tasks)
+    compared = found.compare(forecast)
+    assert compared.orders == found.orders
+    assert compared.predicted.tolist() == [forecast.forgetting(order) for order in found.orders]
+    assert compared.measured.tolist() == found.forgetting[:, 0].tolist()
+    assert compared.training == forecast.training
+    assert compared.predicted_accuracy is not None
+    assert compared.measured_accuracy is not None
+    assert compared.predicted_accuracy.tolist() == [forecast.accuracies(order)[-1].mean() for order in found.orders]
+    assert np.allclose(compared.measured_accuracy, found.accuracies[:, 0, -1].mean(axis=1))
+    assert Measurement(found.orders, found.seeds, found.errors).compare(forecast).measured_accuracy is None
+
+
+@pytest.mark.parametrize(("kind", "outputs"), [("yes or no", 1), ("yes or no", 2), ("classes", 3)])
+def test_accuracies_are_the_share_of_right_answers(tmp_path, kind, outputs):
+    tasks, net = data(kind), network(outputs)
+    found = measure(net, tasks, method=METHOD, store=tmp_path, orders=[("c", "a")])
+    assert found.accuracies is not None
+    assert found.accuracies.shape == found.errors.shape
+    with torch.no_grad():  # before training, on the test examples
+        answers = {name: net(torch.from_numpy(tasks[name]["test"][0])) for name in ("c", "a")}
+    given = {name: x.argmax(1) if outputs > 1 else (x[:, 0] > 0).long() for name, x in answers.items()}
+    shares = [np.mean(given[name].numpy() == tasks[name]["test"][1]) for name in ("c", "a")]
+    assert found.accuracies[0, 0, 0] == pytest.approx(shares)
+    if outputs > 1:
+        assert np.allclose(found.accuracies, 1 - found.errors)
+    assert found.final_accuracy == pytest.approx(found.accuracies[:, :, -1].mean(axis=-1))
+    text = " ".join(found.summary().split())
+    assert f"{found.accuracies[0, 0, -1].mean():.0%} at the end." in text
+    assert found.to_frame()["accuracy"].tolist() == [found.accuracies[0, 0, -1].mean()]
+
+
+def test_results_without_accuracies_are_computed_again(tmp_path):
+    first = measure(network(), data(), method=METHOD, store=tmp_path, orders=[("a", "b")])
+    store = Store(tmp_path)
+    for entry in list(store.entries()):
+        weights = store.weights(entry)
+        store.put(entry.key, entry.errors | {"c#0": 0.5}, entry.training_error, entry.about, weights)
+    again = measure(network(), data(), method=METHOD, store=tmp_path, orders=[("a", "b")], progress=(said := []).append)
+    assert said[0] == 0
+    assert np.array_equal(again.accuracies, first.accuracies)
+    assert all(entry.errors["c#0"] == 0.5 for entry in store.entries())  # what was there stays
 
 
 def test_measurement_shows_itself(tmp_path):
@@ -209,7 +245,7 @@ def test_texts_are_measured(tmp_path, method, outputs):
     found = measure(reader, tasks, method=method, store=tmp_path)
     assert found.learned_error < 0.8 * found.initial_error
     assert found.forgetting.min() > 0.1  # the tasks contradict each other
-    assert -1 <= found.compare(ebbing.forecast(reader.double(), tasks))["rank_correlation"] <= 1
+    assert -1 <= found.compare(ebbing.forecast(reader.double(), tasks)).rank_correlation <= 1
 
 
 def test_errors_of_texts_are_those_of_all_of_them(tmp_path):

@@ -1,5 +1,6 @@
 """The store: entries are read as they were written, equal content gives equal bytes, and bad keys raise."""
 
+import hashlib
 import json
 
 import pytest
@@ -84,7 +85,19 @@ def test_entry_file_is_readable_json(store):
     assert content["about"] == ABOUT
     assert content["errors"] == ERRORS
     assert list(content["errors"]) == sorted(ERRORS)
-    assert set(content) == {"about", "checksum", "errors", "key", "training_error", "weights_checksum"}  # no times
+    fields = {"about", "accuracies", "checksum", "errors", "key", "training_error", "weights_checksum"}
+    assert set(content) == fields  # no times
+
+
+def test_entries_of_early_versions_have_no_accuracies(store):
+    put(store)
+    content = json.loads(json_file(store).read_text())
+    del content["accuracies"], content["checksum"]
+    digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    json_file(store).write_text(json.dumps(content | {"checksum": digest}))
+    entry = store.get(KEY)
+    assert entry is not None
+    assert (entry.errors, entry.accuracies) == (ERRORS, {})
 
 
 def test_entries_are_ordered_by_key(store):

@@ -1,0 +1,136 @@
+"""A forecast beside what training measured, order by order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ebbing._ranks import rank_correlation
+from ebbing._tables import Table, Tabular, count_of, format_number, to_frame
+from ebbing._validate import Array
+from ebbing.order._tables import join_names
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+MOST_SHOWN = 10
+"""Orders up to which all are listed."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ForecastComparison(Tabular):
+    """What a forecast predicts for some orders, and what training measured; `Measurement.compare` returns it.
+
+    Attributes:
+        orders: The orders, as names of tasks.
+        predicted: The predicted forgetting of each order (orders,).
+        measured: The measured forgetting of each order, on average over seeds (orders,).
+        predicted_accuracy: The predicted mean accuracy at the end (orders,), if there is one.
+        measured_accuracy: The measured mean accuracy at the end (orders,), if there is one.
+        training: How far tasks are trained in the forecast, in words.
+    """
+
+    orders: tuple[tuple[str, ...], ...]
+    predicted: Array
+    measured: Array
+    predicted_accuracy: Array | None = None
+    measured_accuracy: Array | None = None
+    training: str = ""
+
+    @property
+    def advised(self) -> tuple[str, ...]:
+        """The order that is predicted to forget least."""
+        return self.orders[int(self.predicted.argmin())]
+
+    @property
+    def rank_correlation(self) -> float:
+        """Spearman's rank correlation over orders: 1 for the same ranking, 0 for chance. NaN for one order."""
+        return rank_correlation(self.predicted, self.measured) if len(self.orders) > 1 else float("nan")
+
+    @property
+    def orders_better(self) -> float:
+        """The share of orders that forget less than the one that is predicted to forget least."""
+        return float(np.mean(self.measured < self._chosen - 1e-12))
+
+    @property
+    def regret(self) -> float:
+        """What the order predicted best forgets beyond the best one, in units of a mean order beyond the best one."""
+        stake = float(self.measured.mean() - self.measured.min())
+        return float(self._chosen - self.measured.min()) / stake if stake > 0 else 0.0
+
+    @property
+    def _chosen(self) -> float:
+        """The measured forgetting of the order that is predicted to forget least."""
+        return float(self.measured[self.predicted.argmin()])
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return predicted and measured numbers as a pandas DataFrame.
+
+        Returns:
+            One row per order with the columns `order`, `predicted` and `measured`, and if there are accuracies
+            `predicted_accuracy` and `measured_accuracy`.
+        """
+        columns = {"order": list(self.orders), "predicted": self.predicted, "measured": self.measured}
+        for name in ("predicted_accuracy", "measured_accuracy"):
+            if (values := getattr(self, name)) is not None:
+                columns[name] = values
+        return to_frame(columns)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw measured against predicted forgetting, a dot for each order.
+
+        Args:
+            ax: The axes to draw on; a new figure if None.
+
+        Returns:
+            The axes.
+        """
+        from ebbing.plot.measurements import plot_forecast_comparison
+
+        return plot_forecast_comparison(self, ax=ax)
+
+    def _tables(self) -> Sequence[Table]:
+        ranked = np.argsort(self.measured, kind="stable")
+        half = MOST_SHOWN // 2
+        shown = list(ranked) if len(ranked) <= MOST_SHOWN else [*ranked[:half], *ranked[-half:]]
+        columns = ["order", "predicted forgetting", "measured"]
+        rows = [
+            [join_names(self.orders[k]), *(format_number(float(F[k]), ".2g") for F in (self.predicted, self.measured))]
+            for k in shown
+        ]
+        notes = self._notes()
+        if self.predicted_accuracy is not None and self.measured_accuracy is not None:
+            columns += ["predicted accuracy", "measured"]
+            pairs = [(self.predicted_accuracy[k], self.measured_accuracy[k]) for k in shown]
+            rows = [[*row, *(f"{value:.0%}" for value in pair)] for row, pair in zip(rows, pairs, strict=True)]
+            notes = ["Accuracy: at the end, the mean of all tasks.", *notes]
+        heading = "Predicted and measured" + "; least measured forgetting first" * (len(ranked) > 1)
+        heading += f", the first and the last {half} of {len(ranked)}" * (len(ranked) > MOST_SHOWN)
+        return (Table(heading, columns, rows, notes),)
+
+    def _notes(self) -> list[str]:
+        notes = []
+        if len(self.orders) > 1:
+            best, mean, chosen = (
+                format_number(float(value), ".2g")
+                for value in (self.measured.min(), self.measured.mean(), self._chosen)
+            )
+            notes = [
+                f"Rank correlation of predicted and measured forgetting over {count_of(len(self.orders), 'order')}: "
+                f"{self.rank_correlation:.2f} (1: the same ranking; 0: chance).",
+                f"Of these orders, {join_names(self.advised)} is predicted to forget least. Measured: {chosen}; the "
+                f"best order {best}, a mean order {mean}.",
+            ]
+        if self.training:
+            notes.append(f"Forecast: {self.training}.")
+        return notes
+
+    def __repr__(self) -> str:
+        return (
+            f"ForecastComparison({count_of(len(self.orders), 'order')}, rank_correlation={self.rank_correlation:.2f}, "
+            f"orders_better={self.orders_better:.2f}, regret={self.regret:.2f})"
+        )

@@ -1,0 +1,71 @@
+"""A forecast beside what training measured: numbers, words and tables."""
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+
+from ebbing.runs import ForecastComparison
+
+ORDERS = (("a", "b"), ("b", "a"), ("a", "c"))
+COMPARISON = ForecastComparison(
+    ORDERS,
+    np.array([0.3, 0.1, 0.6]),
+    np.array([0.2, 0.3, 0.7]),
+    np.array([0.7, 0.75, 0.5]),
+    np.array([0.71, 0.7, 0.4]),
+    "each task trained until it is fitted",
+)
+
+
+def test_scores_are_those_of_the_definition():
+    assert COMPARISON.advised == ("b", "a")
+    assert COMPARISON.rank_correlation == pytest.approx(0.5)
+    assert COMPARISON.orders_better == pytest.approx(1 / 3)
+    assert COMPARISON.regret == pytest.approx((0.3 - 0.2) / (0.4 - 0.2))
+    assert "rank_correlation=0.50, orders_better=0.33, regret=0.50" in repr(COMPARISON)
+
+
+def test_equal_orders_have_no_regret():
+    equal = ForecastComparison(ORDERS, np.array([0.3, 0.1, 0.6]), np.full(3, 0.2))
+    assert (equal.regret, equal.orders_better, equal.rank_correlation) == (0, 0, 0)
+
+
+def test_summary_lists_orders_by_measured_forgetting():
+    lines = COMPARISON.summary().splitlines()
+    assert lines[0] == "Predicted and measured; least measured forgetting first"
+    assert [line.split("  ")[0] for line in lines if " > " in line][:3] == ["a > b", "b > a", "a > c"]
+    text = " ".join(COMPARISON.summary().split())
+    assert "a > b 0.3 0.2 70% 71%" in text
+    assert "over 3 orders: 0.50 (1: the same ranking; 0: chance)" in text
+    assert "b > a is predicted to forget least. Measured: 0.3; the best order 0.2, a mean order 0.4." in text
+    assert text.endswith("Forecast: each task trained until it is fitted.")
+
+
+def test_summary_of_regression_has_no_accuracies():
+    text = ForecastComparison(ORDERS, COMPARISON.predicted, COMPARISON.measured).summary()
+    assert "ccuracy" not in text
+    assert "Forecast:" not in text
+
+
+def test_one_order_has_no_ranking():
+    one = ForecastComparison(ORDERS[:1], np.array([0.3]), np.array([0.2]))
+    assert np.isnan(one.rank_correlation)
+    text = one.summary()
+    assert text.startswith("Predicted and measured\n")
+    assert "Rank correlation" not in text
+
+
+def test_many_orders_are_abridged():
+    orders = tuple(permutations("abcd"))
+    text = ForecastComparison(orders, np.arange(24.0), np.arange(24.0)).summary()
+    assert "the first and the last 5 of 24" in text
+    assert sum(" > " in line for line in text.splitlines()) == 10 + 1  # and the advised one
+
+
+def test_frame_has_a_row_for_each_order():
+    frame = COMPARISON.to_frame()
+    assert list(frame.columns) == ["order", "predicted", "measured", "predicted_accuracy", "measured_accuracy"]
+    assert frame["order"].tolist() == list(ORDERS)
+    short = ForecastComparison(ORDERS, COMPARISON.predicted, COMPARISON.measured).to_frame()
+    assert list(short.columns) == ["order", "predicted", "measured"]
