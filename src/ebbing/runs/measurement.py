@@ -56,7 +56,7 @@ class Measurement(Tabular):
     orders: tuple[tuple[str, ...], ...]
     seeds: tuple[int, ...]
     errors: Array
-    accuracies: Array | None = None
+    accuracies: Array
 
     @property
     def forgetting(self) -> Array:
@@ -79,9 +79,9 @@ class Measurement(Tabular):
         return float(self._learned.mean())
 
     @property
-    def final_accuracy(self) -> Array | None:
+    def final_accuracy(self) -> Array:
         """The mean accuracy at the end of each order and seed (orders, seeds)."""
-        return None if self.accuracies is None else self.accuracies[:, :, -1].mean(axis=-1)
+        return self.accuracies[:, :, -1].mean(axis=-1)
 
     @property
     def _learned(self) -> Array:
@@ -121,16 +121,15 @@ class Measurement(Tabular):
                 "ebbing.forecast(network, tasks)"
             )
         predicted = np.array([forecast.forgetting(order) for order in self.orders])
-        predicted_accuracy = measured_accuracy = None
-        if self.final_accuracy is not None and getattr(forecast, "kind", "error") == "accuracy":
+        predicted_accuracy = None
+        if getattr(forecast, "kind", "error") == "accuracy":
             predicted_accuracy = np.array([forecast.accuracies(order)[-1].mean() for order in self.orders])
-            measured_accuracy = self.final_accuracy.mean(axis=1)
         return ForecastComparison(
             self.orders,
             predicted,
             self.forgetting.mean(axis=1),
             predicted_accuracy,
-            measured_accuracy,
+            self.final_accuracy.mean(axis=1),
             getattr(forecast, "training", ""),
         )
 
@@ -140,15 +139,15 @@ class Measurement(Tabular):
         Returns:
             One row per order and seed with the columns `order`, `seed`, `forgetting`, `generalization` and `accuracy`.
         """
-        columns = {
-            "order": [order for order in self.orders for _ in self.seeds],
-            "seed": list(self.seeds) * len(self.orders),
-            "forgetting": self.forgetting.ravel(),
-            "generalization": self.generalization.ravel(),
-        }
-        if self.final_accuracy is not None:
-            columns["accuracy"] = self.final_accuracy.ravel()
-        return to_frame(columns)
+        return to_frame(
+            {
+                "order": [order for order in self.orders for _ in self.seeds],
+                "seed": list(self.seeds) * len(self.orders),
+                "forgetting": self.forgetting.ravel(),
+                "generalization": self.generalization.ravel(),
+                "accuracy": self.final_accuracy.ravel(),
+            }
+        )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the forgetting of each order, a dot for each seed, the best order on top.
@@ -167,27 +166,24 @@ class Measurement(Tabular):
         F, G = self._without_rounding_errors(self.forgetting.mean(axis=1)), self.generalization.mean(axis=1)
         ranked = np.argsort(F, kind="stable")
         shown = ranked if len(ranked) <= 10 else [*ranked[:5], *ranked[-5:]]
-        columns = ["order", "forgetting", "generalization error"]
+        columns = ["order", "forgetting", "generalization error", "accuracy at the end"]
         rows = [
-            [join_names(self.orders[k]), format_number(float(F[k]), ".4g"), format_number(float(G[k]), ".4g")]
+            [
+                join_names(self.orders[k]),
+                *(format_number(float(values[k]), ".4g") for values in (F, G)),
+                f"{self.final_accuracy[k].mean():.0%}",
+            ]
             for k in shown
         ]
-        if self.final_accuracy is not None:
-            columns.append("accuracy at the end")
-            rows = [[*row, f"{self.final_accuracy[k].mean():.0%}"] for row, k in zip(rows, shown, strict=True)]
         mean = float(self._without_rounding_errors(F.mean()))
         notes = [
             *self._doubts(),
             f"Mean of all orders: forgetting {format_number(mean, '.4g')}. Mean error: "
             f"{format_number(self.initial_error, '.2g')} before training, {format_number(self.learned_error, '.2g')} "
             "just learned.",
+            f"Mean accuracy: {self.accuracies[:, :, 0].mean():.0%} before training, "
+            f"{_just_learned(self.accuracies).mean():.0%} just learned, {self.final_accuracy.mean():.0%} at the end.",
         ]
-        if self.accuracies is not None:
-            before, learned, end = self.accuracies[:, :, 0], _just_learned(self.accuracies), self.accuracies[:, :, -1]
-            notes.append(
-                f"Mean accuracy: {before.mean():.0%} before training, {learned.mean():.0%} just learned, "
-                f"{end.mean():.0%} at the end."
-            )
         if self._is_repeated:
             notes.append(NOTHING_RANDOM)
         elif len(self.seeds) > 1:

@@ -19,7 +19,8 @@ def closed():
 
 def measurement(names=("news", "mail", "chat"), seeds=3):
     orders, T = tuple(permutations(names)), len(names)
-    return Measurement(orders, tuple(range(seeds)), np.random.default_rng(0).random((len(orders), seeds, T + 1, T)))
+    errors = np.random.default_rng(0).random((len(orders), seeds, T + 1, T))
+    return Measurement(orders, tuple(range(seeds)), errors, 1 - errors)
 
 
 def test_every_run_has_a_dot_and_the_best_order_is_on_top():
@@ -65,7 +66,7 @@ def test_page_has_the_picture():
 def test_rounding_errors_are_drawn_and_written_as_zero():
     errors = np.full((2, 1, 3, 2), 0.3)
     errors[0, 0, 2, 0] = 0.1 + 0.2  # forgets 5.6e-17
-    found = Measurement((("a", "b"), ("b", "a")), (0,), errors)
+    found = Measurement((("a", "b"), ("b", "a")), (0,), errors, 1 - errors)
     assert found.forgetting.max() > 0
     assert "e-1" not in found.summary()
     ax = found.plot()
@@ -88,6 +89,6 @@ def test_predictions_are_drawn_against_measurements(measured):
     assert np.array_equal(equal.get_xdata(), equal.get_ydata())
     assert np.array_equal(dots.get_xdata(), predicted)
     assert np.array_equal(dots.get_ydata(), measured)
-    assert (chosen.get_xdata()[0], chosen.get_ydata()[0]) == (0.1, measured[1])
+    assert [*np.asarray(chosen.get_xydata())[0]] == [0.1, measured[1]]
     assert ax.get_xlim() == ax.get_ylim()
     assert "training forgot what was predicted" in ForecastComparison(orders, predicted, np.array(measured)).to_html()
