@@ -1,6 +1,7 @@
 """`ebbing measure` as people run it: files, a network in a module, tables, a picture, a page, JSON, and bad input."""
 
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,7 +28,7 @@ def numbers():
     rows = np.eye(6, dtype="float32")
     return {name: (rows, rows[:, 0] - 0.3) for name in ("one", "two")}
 """
-SETTINGS = {"epochs": 5, "batch_size": 10}
+SETTINGS: dict[str, Any] = {"epochs": 5, "batch_size": 10}
 OPTIONS = ("--epochs", "5", "--batch-size", "10")
 
 
