@@ -84,6 +84,21 @@ def test_tables_say_what_python_says(run, folder):
     assert (folder / "figure.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_labels_may_be_names(run, folder):
+    (folder / "named").mkdir()
+    for name, (inputs, labels) in read(folder).items():
+        np.savez(folder / "named" / f"{name}.npz", inputs=inputs, labels=np.array(["no", "yes"])[labels])
+    done, expected = run("named", "--classes", "no, yes", "--json"), run("tasks", "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == expected.stdout
+    wrong = run("named", "--classes", "yes,maybe")
+    assert wrong.returncode == 2
+    assert "labels has 'no' in example" in wrong.stderr
+    assert "--classes yes,maybe must name every label" in wrong.stderr
+    streams = run("mine:tasks", "--classes", "no,yes")
+    assert "--classes no,yes: the labels of mine:tasks are numbers already" in streams.stderr
+
+
 def test_brief_training_forgets_what_python_says(run, folder):
     done = run("tasks", "--model", "mine:build", "--learning-rate", "0.05", "--steps", "10", "--json")
     assert done.returncode == 0, done.stderr

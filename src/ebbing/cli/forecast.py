@@ -44,6 +44,12 @@ def forecast(
     label: Annotated[
         str, typer.Option(metavar="NAME", help="The column of labels in CSV and Parquet files.")
     ] = "label",
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES", help="If labels are names: all of them, in the order of the network's outputs: no,yes."
+        ),
+    ] = None,
     order: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help="The order you have in mind: cats,dogs,cars [default: by name]."),
@@ -115,7 +121,7 @@ def forecast(
         check_count(name, 1 if size is None else size)
     check_seconds(seconds)
     check_seed(seed)
-    data = reorder_tasks(load_tasks(tasks, label), order)
+    data = reorder_tasks(load_tasks(tasks, label, classes), order)
     network = "linear" if model is None else network_by_name(model, weights, seed=seed)
     # Read once: data may be a stream.
     examples = choose_examples(data, train_size=train_size, test_size=test_size, seed=seed)

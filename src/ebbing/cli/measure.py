@@ -41,6 +41,12 @@ def measure(
     label: Annotated[
         str, typer.Option(metavar="NAME", help="The column of labels in CSV and Parquet files.")
     ] = "label",
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES", help="If labels are names: all of them, in the order of the network's outputs: no,yes."
+        ),
+    ] = None,
     order: Annotated[
         list[str] | None,
         typer.Option(
@@ -130,7 +136,7 @@ def measure(
     with resumable(), progress_bar("training") as report:
         measured = ebbing.measure(
             network,
-            load_tasks(tasks, label),
+            load_tasks(tasks, label, classes),
             orders=orders,
             seeds=chosen,
             method=method,
@@ -147,7 +153,7 @@ def measure(
     comparison = None
     try:  # the tasks are read again: they may be streams
         comparison = measured.compare(
-            ebbing.forecast(network, load_tasks(tasks, label), training_accuracy=training_accuracy)
+            ebbing.forecast(network, load_tasks(tasks, label, classes), training_accuracy=training_accuracy)
         )
     except (ValueError, MemoryError) as error:
         print_message(f"no forecast to compare with: {reword(str(error))}")

@@ -16,7 +16,7 @@ def _same_names(*parameters: str) -> dict[str, str]:
 
 OPTIONS: Options = _same_names(
     *("learning_rate", "training_accuracy", "training_error", "train_size", "test_size"),
-    *("steps", "seconds", "seed", "objective", "order", "label"),
+    *("steps", "seconds", "seed", "objective", "order", "label", "classes"),
     *("train_images", "epochs", "start_from", "as_published", "device"),
 )
 """Parameters of Python that are options of a command. Those without an underscore are words, too."""

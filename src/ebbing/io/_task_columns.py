@@ -79,12 +79,41 @@ def parse_cells(file: Path, name: str, cells: Sequence[str], label: str) -> np.n
     return np.array([float(cell) for cell in cells])
 
 
+def number_classes(where: str, cells: Sequence[Any], classes: Sequence[str]) -> np.ndarray:
+    """Return labels that are names of classes as numbers.
+
+    Args:
+        where: The words that begin an error.
+        cells: The labels (n,).
+        classes: The names, in the order of the network's outputs.
+
+    Returns:
+        The numbers (n,): 0 for the first class.
+
+    Raises:
+        ValueError: If a label is none of the classes.
+
+    Example:
+        >>> number_classes("cats.csv", ["no", "yes", "no"], ["no", "yes"])
+        array([0, 1, 0])
+    """
+    number = {name: k for k, name in enumerate(classes)}
+    found = [number.get(str(cell).strip(), -1) for cell in cells]
+    if -1 in found:
+        row = found.index(-1)
+        raise ValueError(
+            f"{where} has {str(cells[row])[:40]!r} in example {row + 1}: classes={','.join(classes)} must name every "
+            "label, in the order of the network's outputs"
+        )
+    return np.array(found)
+
+
 def _rule(cell: str, is_label: bool) -> str:
     """Return what a cell must be, and the way out for one that is not."""
     if cell.lower().lstrip("+-") in (*_MISSING, "inf", "infinity"):
         return "every number must be finite: fill it in, or leave out the example"
     if is_label:
-        return "every cell must be a number: write classes as 0, 1, 2, ..."
+        return "every cell must be a number: write classes as 0, 1, 2, ..., or name them with --classes"
     return "every cell must be a number: write words as columns of 0 and 1, or leave out the column"
 
 

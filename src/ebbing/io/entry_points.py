@@ -115,12 +115,14 @@ def is_entry_point(tasks: str) -> bool:
     return ":" in tasks and not Path(tasks).exists()
 
 
-def load_tasks(tasks: str, label: str = "label") -> Mapping[str, Any]:
+def load_tasks(tasks: str, label: str = "label", classes: str | None = None) -> Mapping[str, Any]:
     """Return the tasks that a user gives as a folder or as a function.
 
     Args:
         tasks: A folder with one file per task, or "module:function".
         label: The column of labels in the files.
+        classes: The names of the classes, separated by commas, in the order of the network's outputs, if labels are
+            names.
 
     Returns:
         Data by task, as `ebbing.forecast` takes it.
@@ -130,7 +132,12 @@ def load_tasks(tasks: str, label: str = "label") -> Mapping[str, Any]:
     """
     from ebbing.io.task_files import read_task_files
 
-    return tasks_by_name(tasks) if is_entry_point(tasks) else read_task_files(Path(tasks), label)
+    names = None if classes is None else [name.strip() for name in classes.split(",")]
+    if not is_entry_point(tasks):
+        return read_task_files(Path(tasks), label, names)
+    if names is not None:
+        raise ValueError(f"classes={classes}: the labels of {tasks} are numbers already; names are for labels in files")
+    return tasks_by_name(tasks)
 
 
 def network_by_name(name: str, weights: Path | None = None, *, seed: int = 0) -> nn.Module:

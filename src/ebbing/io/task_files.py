@@ -25,7 +25,7 @@ from ebbing._limits import check_memory
 from ebbing._warnings import warn
 from ebbing.forecasting._reading import check_no_text
 from ebbing.io._delimited import find_delimiter
-from ebbing.io._task_columns import columns_by_name, parse_cells
+from ebbing.io._task_columns import columns_by_name, number_classes, parse_cells
 
 Part = tuple[np.ndarray, np.ndarray]
 """Inputs and labels of some examples, one row each."""
@@ -49,12 +49,15 @@ class _Content(NamedTuple):
     indexed: bool = False
 
 
-def read_task_files(folder: Path, label: str = "label") -> dict[str, dict[str, Part]]:
+def read_task_files(
+    folder: Path, label: str = "label", classes: Sequence[str] | None = None
+) -> dict[str, dict[str, Part]]:
     r"""Read the tasks of a folder, one file for each, and check that they fit together.
 
     Args:
         folder: The folder; files that are neither npz, CSV nor Parquet are left out, as are hidden ones.
         label: The column of labels in CSV and Parquet files.
+        classes: The names of the classes, in the order of the network's outputs, if labels are names.
 
     Returns:
         Data by task, as `ebbing.forecast` takes it: {"train": (inputs, labels)}, and "test" where a file has it. A task
@@ -63,7 +66,7 @@ def read_task_files(folder: Path, label: str = "label") -> dict[str, dict[str, P
 
     Raises:
         ValueError: If the folder has fewer than two tasks, or a file is unreadable, empty, not finite, or of another
-            width than the first; the message names the file.
+            width than the first, or a label is none of the classes; the message names the file.
 
     Example:
         >>> import tempfile
@@ -73,12 +76,14 @@ def read_task_files(folder: Path, label: str = "label") -> dict[str, dict[str, P
         >>> {name: data["train"][0].tolist() for name, data in read_task_files(folder).items()}
         {'cats': [[4.0, 25.0], [30.0, 60.0]], 'dogs': [[3.0, 20.0], [40.0, 70.0]]}
     """
+    if classes is not None and (not all(classes) or len(set(classes)) != len(classes) or len(classes) < 2):
+        raise ValueError(f"classes={','.join(classes)}: give two names or more, each once, separated by commas")
     files = _files(Path(folder))
     size = float(sum(file.stat().st_size for file in files))
     check_memory(f"the files of {folder}", size, _FEWER)
     found: dict[str, _Content] = {}
     for file in files:
-        content = found[file.stem] = _read(file, label)
+        content = found[file.stem] = _read(file, label, classes)
         _check_task(file, content.data)
         _check_same_width(file, content.data, files[0], found[files[0].stem].data)
         _check_same_columns(file, content.columns, files[0], found[files[0].stem].columns)
@@ -135,16 +140,16 @@ def _files(folder: Path) -> list[Path]:
     return found
 
 
-def _read(file: Path, label: str) -> _Content:
+def _read(file: Path, label: str, classes: Sequence[str] | None) -> _Content:
     try:
         if not file.stat().st_size:
             raise ValueError(f"{file}: an empty file; give at least two examples, or remove it")
-        return _READERS[file.suffix.lower()](file, label)
+        return _READERS[file.suffix.lower()](file, label, classes)
     except PermissionError:
         raise ValueError(f"{file}: cannot be read, permission denied; allow it, or remove the file") from None
 
 
-def _read_npz(file: Path, _: str) -> _Content:
+def _read_npz(file: Path, _: str, classes: Sequence[str] | None) -> _Content:
     try:
         with file.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile) or archive.zip is None:
@@ -163,13 +168,16 @@ def _read_npz(file: Path, _: str) -> _Content:
     missing += [key for key, other in (_KEYS[2:], _KEYS[:1:-1]) if key not in arrays and other in arrays]
     if missing:
         raise ValueError(f"{file}: has no array {missing[0]!r}, but {', '.join(found) or 'nothing'}; add it")
+    for key in ("labels", "test_labels"):
+        if classes is not None and key in arrays:
+            arrays[key] = number_classes(f"{file}: {key}", arrays[key].reshape(-1).tolist(), classes)
     data = {"train": (arrays["inputs"], arrays["labels"])}
     if "test_inputs" in arrays:
         data["test"] = (arrays["test_inputs"], arrays["test_labels"])
     return _Content(data)
 
 
-def _read_csv(file: Path, label: str) -> _Content:
+def _read_csv(file: Path, label: str, classes: Sequence[str] | None) -> _Content:
     try:
         text = file.read_text(encoding="utf-8-sig")
         reader = csv.reader(io.StringIO(text), delimiter=find_delimiter(text), strict=True)
@@ -186,11 +194,14 @@ def _read_csv(file: Path, label: str) -> _Content:
             raise ValueError(f"{file}: line {line} has {len(cells)} cells, the first {len(names)}; make them equal")
     texts = [[cells[k].strip() for _, cells in lines[1:]] for k in range(len(names))]
     columns, indexed = columns_by_name(file, names, texts, label)
-    numbers = {name: parse_cells(file, name, cells, label) for name, cells in columns.items()}
+    named = {} if classes is None else {label: number_classes(f"{file}: column {label!r}", columns[label], classes)}
+    numbers = {
+        name: named[name] if name in named else parse_cells(file, name, cells, label) for name, cells in columns.items()
+    }
     return _of_columns(file, numbers, label, indexed)
 
 
-def _read_parquet(file: Path, label: str) -> _Content:
+def _read_parquet(file: Path, label: str, classes: Sequence[str] | None) -> _Content:
     check_installed("pyarrow", f"the file {file}")
     import pyarrow
     from pyarrow import parquet
@@ -206,7 +217,9 @@ def _read_parquet(file: Path, label: str) -> _Content:
         if values.null_count:
             row = int(np.flatnonzero(values.is_null().to_numpy())[0])
             raise ValueError(f"{file}: column {name!r} has no value in row {row + 1}; fill it in, or leave out the row")
-        if name == label:
+        if name == label and classes is not None:
+            array = number_classes(f"{file}: column {name!r}", array.tolist(), classes)
+        elif name == label:
             check_no_text(f"{file}: column {name!r}", array)
         if array.dtype.kind not in "biuf":
             raise ValueError(f"{file}: column {name!r} holds {values.type}; every column must hold numbers")
@@ -214,7 +227,7 @@ def _read_parquet(file: Path, label: str) -> _Content:
     return _of_columns(file, columns, label, indexed)
 
 
-_READERS: dict[str, Callable[[Path, str], _Content]] = {
+_READERS: dict[str, Callable[[Path, str, Sequence[str] | None], _Content]] = {
     ".npz": _read_npz,
     ".csv": _read_csv,
     ".parquet": _read_parquet,

@@ -58,6 +58,39 @@ def test_numbers_in_names_are_numbers_and_others_are_left_out(folder):
     assert list(read_task_files(folder)) == ["a", "b", "task 2", "task 10"]
 
 
+def test_names_of_classes_are_numbers_in_their_order(folder):
+    names = np.array(["no", "yes"])[Y]
+    np.savez(folder / "a.npz", inputs=X, labels=names, test_inputs=X[:2], test_labels=names[:2])
+    (folder / "b.csv").write_text("a,b,label\n" + "".join(f"{a},{b},{y}\n" for (a, b), y in zip(X, names, strict=True)))
+    write_parquet(folder / "c.parquet", a=X[:, 0], b=X[:, 1], label=names.tolist())
+    tasks = read_task_files(folder, classes=["no", "yes"])
+    assert all((data["train"][1] == Y).all() for data in tasks.values())
+    assert (tasks["a"]["test"][1] == Y[:2]).all()
+    reversed_classes = read_task_files(folder, classes=["yes", "no"])
+    assert all((data["train"][1] == 1 - Y).all() for data in reversed_classes.values())
+
+
+@pytest.mark.parametrize("kind", ["npz", "csv", "parquet"])
+def test_labels_that_are_none_of_the_classes_raise(folder, kind):
+    (folder / "z.csv").write_text("a,b,label\n1,2,no\n3,4,no\n")
+    if kind == "npz":
+        np.savez(folder / "a.npz", inputs=X[:2], labels=np.array(["no", "yes"]))
+    else:
+        (folder / "a.npz").unlink()
+    if kind == "csv":
+        (folder / "a.csv").write_text("a,b,label\n1,2,no\n3,4,yes\n")
+    if kind == "parquet":
+        write_parquet(folder / "a.parquet", a=[1, 2], b=[3, 4], label=["no", "yes"])
+    with pytest.raises(ValueError, match=rf"a\.{kind}.* has 'yes' in example 2: classes=no,maybe must name every"):
+        read_task_files(folder, classes=["no", "maybe"])
+
+
+@pytest.mark.parametrize("classes", [["no"], ["no", ""], ["no", "no"]])
+def test_classes_that_are_no_names_raise(folder, classes):
+    with pytest.raises(ValueError, match=f"classes={','.join(classes)}: give two names or more, each once"):
+        read_task_files(folder, classes=classes)
+
+
 def test_labels_with_fractions_are_floating_point(folder):
     (folder / "b.csv").write_text("a,b,y\n1,2,0.5\n3,4,1\n")
     (folder / "a.npz").unlink()
