@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 MOST_SHOWN = 10
 """Orders up to which all are listed."""
 
+FEW_ORDERS = 4
+"""Orders below which a rank correlation says little, and the summary leaves it out."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ForecastComparison(Tabular):
@@ -120,11 +123,14 @@ class ForecastComparison(Tabular):
                 for value in (self.measured.min(), self.measured.mean(), self._chosen)
             )
             notes = [
-                f"Rank correlation of predicted and measured forgetting over {count_of(len(self.orders), 'order')}: "
-                f"{self.rank_correlation:.2f} (1: the same ranking; 0: chance).",
                 f"Of these orders, {join_names(self.advised)} is predicted to forget least. Measured: {chosen}; the "
                 f"best order {best}, a mean order {mean}.",
             ]
+        if len(self.orders) >= FEW_ORDERS:
+            notes.append(
+                f"Rank correlation of predicted and measured forgetting over {len(self.orders)} orders: "
+                f"{self.rank_correlation:.2f} (1: the same ranking; 0: chance)."
+            )
         if self.training:
             notes.append(f"Forecast: {self.training}.")
         return notes
