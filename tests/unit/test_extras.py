@@ -20,7 +20,9 @@ def command(*arguments: str) -> str:
 
 FORECAST = "import ebbing; data = [[0.0], [1.0]], [0, 1]; ebbing.forecast([], {'a': data, 'b': data})"
 MODEL = "from ebbing.io.entry_points import network_by_name; network_by_name('a:b')"
-PARQUET = "from pathlib import Path; from ebbing.io import task_files; task_files._read_parquet(Path('a.parquet'), '')"
+PARQUET = (
+    "from pathlib import Path; from ebbing.io import task_files; task_files._read_parquet(Path('a.parquet'), '', None)"
+)
 PROBLEM = ["--tasks", "orthogonal:2", "-n", "5", "-p", "20"]
 
 

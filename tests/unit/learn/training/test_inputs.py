@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 from toys import CLASSES, METHODS, SCHEDULE, assert_same, data, perceptron, trained_learner
 
-from ebbing.learn import Copies, FineTuning
+from ebbing.learn import Copies, FineTuning, Trgp
 from ebbing.learn._inputs import concatenate_inputs
 from ebbing.learn.training._outputs import class_dimension, count_correct, output_tensor
 from ebbing.learn.training.schedule import task_loss
@@ -60,9 +60,9 @@ def test_dictionaries_give_the_same_as_one_tensor(method):
         named.learn(f"task {task}", (halves(inputs), labels))
     for task in range(2):
         inputs, labels = data(task)
-        assert torch.equal(
-            named.outputs(f"task {task}", halves(inputs)), plain.outputs(f"task {task}", inputs)
-        )  # to the bit
+        found, expected = named.outputs(f"task {task}", halves(inputs)), plain.outputs(f"task {task}", inputs)
+        rotated_in_advance = isinstance(method, Trgp)  # one tensor is, by another product; others agree to the bit
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-4 if rotated_in_advance else 0)
         accuracy = named.accuracy(f"task {task}", {**halves(inputs), "labels": labels})
         assert accuracy == plain.accuracy(f"task {task}", (inputs, labels)) > 0.5
 
