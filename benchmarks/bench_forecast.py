@@ -121,11 +121,11 @@ def forecast_against_training(scale: Scale, folder: Path) -> list[Row]:
                 forecast.errors(order)
 
         ratio = training / seconds(forecast_all, repeat=3)
-        scores = measured.compare(ebbing.forecast(network, tasks, train_size=size, test_size=size))
+        compared = measured.compare(ebbing.forecast(network, tasks, train_size=size, test_size=size))
     what = f"forecast of all 24 orders, 4 tasks of {size} images, against training them, {scale.epochs} epochs a task"
     return [
         at_least(f"{what}, one thread", ratio, 50),
-        Row("rank correlation of that forecast with this one training", f"{scores['rank_correlation']:.2f}", "-", True),
+        Row("rank correlation of that forecast with this one training", f"{compared.rank_correlation:.2f}", "-", True),
     ]
 
 
