@@ -131,7 +131,8 @@ def _any_won(fought: Sequence[Duel]) -> bool | None:
 def _verdict(result: Result, protocol: Protocol, claim: str, fought: Sequence[Duel], *, won: bool | None) -> Verdict:
     seeds = sorted({len(duel.point.accuracy) for duel in fought})
     count = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}"
-    best = max(fought, key=lambda duel: -np.inf if duel.gain is None else duel.gain)
+    # A setting that wins decides, even if another one leads by more with fewer seeds.
+    best = max(fought, key=lambda duel: (duel.won is True, -np.inf if duel.gain is None else duel.gain))
     text = "all plainer methods that were run need more memory"
     if best.rival is not None and best.decision is not None:
         pair = f"{best.point.name} ({best.point.memory:.2g} MB) minus {best.rival.name} ({best.rival.memory:.2g} MB)"
