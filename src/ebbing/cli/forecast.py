@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from ebbing.cli._html import check_html, write_html
-from ebbing.cli.options import AsJson, Html, Seed
+from ebbing.cli.options import AsJson, ClassNames, Html, LabelColumn, Seed, TaskData, Weights
 from ebbing.cli.parsing import check_picture, parse_number, parse_objective, parse_whole
 from ebbing.cli.wording import name_options, naming_options
 
@@ -22,15 +22,7 @@ _NUMBER = {"parser": parse_number, "metavar": "NUMBER"}
 
 @naming_options()
 def forecast(
-    tasks: Annotated[
-        str,
-        typer.Argument(
-            metavar="TASKS",
-            help="A folder with one file per task (npz, CSV or Parquet), or module:function, a function that returns "
-            "{name: data}.",
-            show_default=False,
-        ),
-    ],
+    tasks: TaskData,
     *,
     model: Annotated[
         str | None,
@@ -38,18 +30,9 @@ def forecast(
             metavar="MODULE:FUNCTION", help="A function that builds your PyTorch network; without it, a linear model."
         ),
     ] = None,
-    weights: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The network's weights, a safetensors file.")
-    ] = None,
-    label: Annotated[
-        str, typer.Option(metavar="NAME", help="The column of labels in CSV and Parquet files.")
-    ] = "label",
-    classes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES", help="If labels are names: all of them, in the order of the network's outputs: no,yes."
-        ),
-    ] = None,
+    weights: Weights = None,
+    label: LabelColumn = "label",
+    classes: ClassNames = None,
     order: Annotated[
         str | None,
         typer.Option(metavar="NAMES", help="The order you have in mind: cats,dogs,cars [default: by name]."),

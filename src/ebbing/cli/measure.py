@@ -10,7 +10,7 @@ import typer
 
 from ebbing._tables import Tabular
 from ebbing.cli._html import check_html, write_html
-from ebbing.cli.options import AsJson, Html, Seed
+from ebbing.cli.options import AsJson, ClassNames, Html, LabelColumn, Seed, TaskData, Weights
 from ebbing.cli.parsing import check_output_folder, check_picture, parse_number, parse_whole
 from ebbing.cli.wording import MEASURE_OPTIONS, name_options, naming_options
 
@@ -24,29 +24,12 @@ def reword(text: str) -> str:
 
 @naming_options(MEASURE_OPTIONS)
 def measure(
-    tasks: Annotated[
-        str,
-        typer.Argument(
-            metavar="TASKS",
-            help="A folder with one file per task (npz, CSV or Parquet), or module:function, a function that returns "
-            "{name: data}.",
-            show_default=False,
-        ),
-    ],
+    tasks: TaskData,
     *,
     model: Annotated[str, typer.Option(metavar="MODULE:FUNCTION", help="A function that builds your PyTorch network.")],
-    weights: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="The network's weights, a safetensors file.")
-    ] = None,
-    label: Annotated[
-        str, typer.Option(metavar="NAME", help="The column of labels in CSV and Parquet files.")
-    ] = "label",
-    classes: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES", help="If labels are names: all of them, in the order of the network's outputs: no,yes."
-        ),
-    ] = None,
+    weights: Weights = None,
+    label: LabelColumn = "label",
+    classes: ClassNames = None,
     order: Annotated[
         list[str] | None,
         typer.Option(

@@ -77,6 +77,24 @@ Html = Annotated[
     typer.Option("--html", metavar="FILE", help="Write the result as a page: one file that opens from disk."),
 ]
 
+TaskData = Annotated[
+    str,
+    typer.Argument(
+        metavar="TASKS",
+        help="A folder with one file per task (npz, CSV or Parquet), or module:function, a function that returns "
+        "{name: data}.",
+        show_default=False,
+    ),
+]
+Weights = Annotated[Path | None, typer.Option(metavar="FILE", help="The network's weights, a safetensors file.")]
+LabelColumn = Annotated[str, typer.Option(metavar="NAME", help="The column of labels in CSV and Parquet files.")]
+ClassNames = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES", help="If labels are names: all of them, in the order of the network's outputs: no,yes."
+    ),
+]
+
 Replay = Annotated[
     str | None,
     typer.Option(
