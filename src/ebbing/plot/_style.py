@@ -214,4 +214,28 @@ def write_figure(figure: Figure, path: Path, kind: str) -> None:
         finally:
             figure.set_canvas(canvas)
             figure.dpi = dpi
-    write_atomic(path, content.getvalue())
+    write_atomic(path, number_names(content.getvalue()) if kind == "svg" else content.getvalue())
+
+
+def number_names(svg: bytes) -> bytes:
+    """Name the clip paths and markers of a drawing by their number.
+
+    matplotlib names them by hashes of their coordinates, whose last bit may differ from process to process.
+
+    Args:
+        svg: A drawing that matplotlib has written.
+
+    Returns:
+        The same drawing under names such as p1 and m2.
+
+    Example:
+        >>> number_names(b'<clipPath id="pe5ef32ebcd"/> <g clip-path="url(#pe5ef32ebcd)"/>')
+        b'<clipPath id="p1"/> <g clip-path="url(#p1)"/>'
+    """
+    numbers: dict[bytes, int] = {}
+
+    def renamed(found: re.Match[bytes]) -> bytes:
+        before, letter, digits = found.groups()
+        return b"%b%b%d" % (before, letter, numbers.setdefault(letter + digits, len(numbers) + 1))
+
+    return re.sub(rb'(id="|href="#|url\(#)([a-z])([0-9a-f]{10})(?=["\)])', renamed, svg)
