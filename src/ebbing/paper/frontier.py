@@ -2,8 +2,9 @@
 
 The paper does not ask this. A method that protects is worth its memory only where no plainer method is as accurate with
 as little. The plainer ones are copies of the network, copies of narrower networks, and low-rank updates of a frozen
-network (LoRA): they forget nothing by construction. All methods have the same schedule and the same seeds; each has
-several settings that trade accuracy for memory: the threshold of gradient projection, the width of copies, the rank.
+network (LoRA), which forget nothing by construction, and fine-tuning, which needs no memory. All methods have the same
+schedule and the same seeds; each has several settings that trade accuracy for memory: the threshold of gradient
+projection, the width of copies, the rank.
 
 `ebbing.paper.frontier_report` says which method is best at which memory, and `ebbing.plot.frontier` draws it.
 """
@@ -28,8 +29,8 @@ from ebbing.paper.method_study import MethodVariant, Protocol, Study
 PROJECTION: dict[str, MethodName] = {"GPM": "gpm", "TRGP": "trgp", "TRGP+": "trgp+", "TRGP free": "trgp-free"}
 """The families of methods that protect by gradient projection, with their names as presets."""
 
-COPIES, LOW_RANK = "copies", "low-rank"
-PLAIN = (COPIES, LOW_RANK)
+FINE_TUNING, COPIES, LOW_RANK = "fine-tuning", "copies", "low-rank"
+PLAIN = (FINE_TUNING, COPIES, LOW_RANK)
 """The families of plainer methods."""
 
 
@@ -60,6 +61,10 @@ def widths(*multiples: float) -> tuple[MethodVariant, ...]:
     """
     narrow = [MethodVariant(f"{COPIES}, width {multiple:g}", "copies", width=multiple) for multiple in multiples]
     return (*narrow, MethodVariant(COPIES, "copies"))
+
+
+FINE_TUNED = MethodVariant(FINE_TUNING, "fine-tuning")
+"""Plain training, one task after the other."""
 
 
 def ranks(*values: int) -> tuple[MethodVariant, ...]:
@@ -97,6 +102,7 @@ PMNIST_SHORT = Protocol(
     "pmnist short",
     PermutedMnist(train_images=10_000, validation_images=0),
     (
+        FINE_TUNED,
         *widths(0.05, 0.1, 0.2, 0.5),
         *ranks(1, 2, 4, 8, 16, 32),
         *thresholds(tuple(PROJECTION), 0.9, 0.95, 0.99, growth=0.0),
@@ -109,6 +115,7 @@ PMNIST_SHORT = Protocol(
 PMNIST = replace(
     table1.PMNIST,
     variants=(
+        FINE_TUNED,
         *widths(0.2, 0.5),
         *ranks(8, 32),
         *(MethodVariant(name, method) for name, method in PROJECTION.items()),
@@ -120,10 +127,12 @@ PMNIST = replace(
 CIFAR100_SHORT = replace(
     table1.CIFAR100_SHORT,
     variants=(
+        FINE_TUNED,
         *widths(0.125, 0.25, 0.5),
         *ranks(2, 8, 32),
         *(MethodVariant(name, method) for name, method in PROJECTION.items()),  # at the published 97%
         *thresholds(("TRGP free", "GPM", "TRGP", "TRGP+"), 0.85, 0.93, growth=0.003),
+        *thresholds(("TRGP free", "GPM"), 0.7, growth=0.003),
     ),
     pairs=(),
 )
@@ -134,7 +143,12 @@ FRONTIER_QUICK = Study(
     (
         replace(
             table1.QUICK,
-            variants=(*widths(0.16), *ranks(2, 8), *thresholds(("GPM", "TRGP free"), 0.9, 0.95, growth=0.0)),
+            variants=(
+                FINE_TUNED,
+                *widths(0.16),
+                *ranks(2, 8),
+                *thresholds(("GPM", "TRGP free"), 0.9, 0.95, growth=0.0),
+            ),
             pairs=(),
         ),
     ),

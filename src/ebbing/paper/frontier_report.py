@@ -9,7 +9,7 @@ import numpy as np
 
 from ebbing.paper import method_report
 from ebbing.paper._output import Verdict
-from ebbing.paper.frontier import COPIES, PLAIN, PROJECTION, Duel, Point, duels, family, pareto, points
+from ebbing.paper.frontier import PLAIN, PROJECTION, Duel, Point, duels, family, pareto, points
 from ebbing.paper.method_comparison import Result, format_mean
 from ebbing.paper.method_study import Protocol
 
@@ -27,8 +27,9 @@ def markdown(result: Result) -> str:
         "ACC in percent: mean ± standard error over seeds. MB per task: the memory that each task adds besides the "
         "network, on average over all tasks but the last. MB in all: the network and what all tasks but the last add. "
         "A setting is on the frontier if no other has as little memory per task and a higher mean ACC. Plainer methods "
-        "are copies of the network, copies of narrower networks, and low-rank updates. Every number comes from runs. "
-        "Settings that are much less accurate than most are outside the figure."
+        "are fine-tuning, copies of the network, copies of narrower networks, and low-rank updates. Every number comes "
+        "from runs. In the figure, the threshold, width or rank stands beside a point; a point without one has the "
+        "paper's thresholds. Settings that are much less accurate than most are outside the figure."
     )
     parts = [f"# {result.study.title}\n\n{note}\n\n![ACC against memory per task]({result.study.name}.png)\n"]
     for protocol in result.study.protocols:
@@ -62,7 +63,7 @@ def findings(found: Sequence[Point]) -> list[str]:
         One sentence on the frontier, one for each family of gradient projection, and one on the memory in all.
     """
     front = pareto(found)
-    steps = [f"{point.name} from {point.memory:.3g} MB ({point.mean:.2f})" for point in front]
+    steps = [f"{point.name} from {_megabytes(point.memory)} ({point.mean:.2f})" for point in front]
     sentences = [f"The most accurate at each memory per task: {'; '.join(steps)}."]
     fought = duels(found)
     by_family = {name: [duel for duel in fought if family(duel.point.name) == name] for name in PROJECTION}
@@ -73,6 +74,11 @@ def findings(found: Sequence[Point]) -> list[str]:
     kept = [name for name in (*PLAIN, *PROJECTION) if name in names]
     sentences.append(f"Counting memory in all instead of per task, the frontier consists of {', '.join(kept)}.")
     return sentences
+
+
+def _megabytes(memory: float) -> str:
+    """Three digits of a memory in megabytes; 0 for the few bytes of a task's name."""
+    return "0 MB" if memory < 1e-4 else f"{memory:.3g} MB"
 
 
 def _judge(name: str, mine: Sequence[Duel]) -> str:
@@ -135,11 +141,11 @@ def _verdict(result: Result, protocol: Protocol, claim: str, fought: Sequence[Du
     best = max(fought, key=lambda duel: (duel.won is True, -np.inf if duel.gain is None else duel.gain))
     text = "all plainer methods that were run need more memory"
     if best.rival is not None and best.decision is not None:
-        pair = f"{best.point.name} ({best.point.memory:.2g} MB) minus {best.rival.name} ({best.rival.memory:.2g} MB)"
+        pair = " minus ".join(f"{point.name} ({_megabytes(point.memory)})" for point in (best.point, best.rival))
         text = f"most favorable: {pair}: {best.decision.to_text()}"
     procedure = (
-        f"{protocol.title}, {count} seed{'s' * (seeds[-1] > 1)}, {_count(len(fought))} against the best of {COPIES}, "
-        "narrower copies and low-rank updates with no more memory per task"
+        f"{protocol.title}, {count} seed{'s' * (seeds[-1] > 1)}, {_count(len(fought))} against the best of "
+        "fine-tuning, copies, narrower copies and low-rank updates with no more memory per task"
     )
     return Verdict(claim, result.study.title, procedure, text, won)
 

@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from ebbing.paper._statistics import standard_error
-from ebbing.paper.frontier import Point, family, pareto, points
+from ebbing.paper.frontier import COPIES, FINE_TUNING, Point, family, pareto, points
 from ebbing.paper.method_comparison import Result
 from ebbing.paper.method_study import Protocol
-from ebbing.plot._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, STYLE, VERMILION, new_axes, place_legend, save_figure
+from ebbing.plot._style import (
+    BLACK,
+    BLUE,
+    GREEN,
+    ORANGE,
+    PURPLE,
+    SKY_BLUE,
+    STYLE,
+    VERMILION,
+    new_axes,
+    place_legend,
+    save_figure,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LOOK = {
+    FINE_TUNING: (SKY_BLUE, "--", "fine-tuning (adds no memory)"),
     "copies": (BLACK, "o", "copies (width)"),
     "low-rank": (BLUE, "s", "low-rank (rank)"),
     "GPM": (GREEN, "^", "GPM (threshold)"),
@@ -25,17 +39,21 @@ _LOOK = {
     "TRGP+": (PURPLE, "P", "TRGP+ (threshold)"),
     "TRGP free": (VERMILION, "D", "TRGP free (threshold)"),
 }
-"""The color and the marker of each family, and its label: in brackets stands what the numbers beside points mean."""
+"""Color, marker (or kind of line) and label of each family; in brackets stands what the numbers beside points mean."""
 
-_PLACES = (
-    ("left", "top", 4, -2),
-    ("right", "bottom", -4, 2),
-    ("left", "bottom", 4, 2),
-    ("right", "top", -4, -2),
-    ("center", "bottom", 0, 6),
-    ("center", "top", 0, -6),
-    ("left", "center", 7, 0),
-    ("right", "center", -7, 0),
+_PLACES = tuple(
+    (align, vertical, right * away, up * away)
+    for away in (1, 2.5)
+    for align, vertical, right, up in (
+        ("left", "top", 4, -2),
+        ("right", "bottom", -4, 2),
+        ("left", "bottom", 4, 2),
+        ("right", "top", -4, -2),
+        ("center", "bottom", 0, 6),
+        ("center", "top", 0, -6),
+        ("left", "center", 7, 0),
+        ("right", "center", -7, 0),
+    )
 )
 """Where the label of a point may stand, the preferred place first: alignment, and distance in points."""
 
@@ -47,24 +65,31 @@ def plot_frontier(result: Result) -> Any:
         result: The runs of a study of `ebbing.paper.frontier`.
 
     Returns:
-        The axes of a new figure, an array (1, panels); a single panel that says so if no run is finished.
+        The panels of a new figure, an array (panels,); a single panel that says so if no run is finished.
     """
     import matplotlib as mpl
 
     shown = [protocol for protocol in result.study.protocols if points(result, protocol)]
     with mpl.rc_context(STYLE):
-        axes = new_axes(1, max(len(shown), 1), (max(2.9 * len(shown), 5.8), 3.9))
+        columns = 2 if len(shown) > 1 else 1
+        rows = max(-(-len(shown) // columns), 1)
+        axes = new_axes(rows, columns, (4.2 * columns if columns > 1 else 5.8, 3.4 * rows + 0.5)).ravel()
         if not shown:
-            axes[0, 0].text(0.5, 0.5, "no run is finished yet", ha="center", va="center")
+            axes[0].text(0.5, 0.5, "no run is finished yet", ha="center", va="center")
             return axes
-        for ax, protocol in zip(axes.flat, shown, strict=True):
+        panels, empty = axes[: len(shown)], axes[len(shown) :]
+        for ax, protocol in zip(panels, shown, strict=True):
             _draw_points(result, protocol, ax)
-        handles = {label: h for ax in axes.flat for h, label in zip(*ax.get_legend_handles_labels(), strict=True)}
+        handles = {label: h for ax in panels for h, label in zip(*ax.get_legend_handles_labels(), strict=True)}
         labels = [label for *_, label in _LOOK.values() if label in handles] + ["frontier"]
-        place_legend(axes, [handles[label] for label in labels], labels, outside=True, ncols=4)
-        for ax, protocol in zip(axes.flat, shown, strict=True):  # last, since the legend changes the size of the panels
+        for ax in empty:
+            ax.set_axis_off()
+        where = {"loc": "center", "fontsize": "medium"} if len(empty) else {"ncols": 4}
+        shown_in = empty if len(empty) else panels
+        place_legend(shown_in, [handles[label] for label in labels], labels, outside=not len(empty), **where)
+        for ax, protocol in zip(panels, shown, strict=True):  # last, since the legend changes the size of the panels
             _label_settings(ax, points(result, protocol))
-    return axes
+    return panels
 
 
 def _draw_points(result: Result, protocol: Protocol, ax: Axes) -> None:
@@ -80,7 +105,10 @@ def _draw_points(result: Result, protocol: Protocol, ax: Axes) -> None:
     ax.step(memory, means, where="post", color="0.8", lw=5, zorder=0, label="frontier")
     for name, (color, marker, label) in _LOOK.items():
         members = [point for point in found if family(point.name) == name]
-        if members:
+        if name == FINE_TUNING:  # without memory, it has no place on a logarithmic axis
+            for point in (point for point in members if point.mean > ax.get_ylim()[0]):
+                ax.axhline(point.mean, color=color, ls=marker, lw=1.2, label=label)
+        elif members:
             x, y = [point.memory for point in members], [point.mean for point in members]
             errors = [_error(point) for point in members]
             ax.errorbar(x, y, yerr=errors, color=color, marker=marker, ms=5, lw=1, capsize=2, label=label)
@@ -89,7 +117,7 @@ def _draw_points(result: Result, protocol: Protocol, ax: Axes) -> None:
     seeds = sorted({len(point.accuracy) for point in found})
     count = f"{seeds[0]} to {seeds[-1]} seeds" if len(seeds) > 1 else f"{seeds[0]} seed{'s' * (seeds[0] > 1)}"
     ax.set_title(f"{protocol.title}\n{count}", loc="left")
-    memory = [point.memory for point in _visible(found, ax)]
+    memory = [point.memory for point in _visible(found, ax)] or [1.0]
     ratio = max(memory) / min(memory)
     margin = 1.05 * ratio**0.14  # room for labels on both sides
     ax.set_xlim(min(memory) / margin, max(memory) * margin)
@@ -115,7 +143,7 @@ def _limits(found: Sequence[Point]) -> tuple[float, float]:
 
 def _visible(found: Sequence[Point], ax: Axes) -> list[Point]:
     low, high = ax.get_ylim()
-    return [point for point in found if low <= point.mean <= high]
+    return [point for point in found if low <= point.mean <= high and point.name != FINE_TUNING]
 
 
 def _label_settings(ax: Axes, found: Sequence[Point]) -> None:
@@ -125,19 +153,30 @@ def _label_settings(ax: Axes, found: Sequence[Point]) -> None:
     figure: Any = cast(Any, ax.figure).figure  # that of a subfigure is the whole figure
     figure.draw_without_rendering()  # only now is the size of the panel known
     visible = _visible(found, ax)
+    places = dict(
+        zip((p.name for p in found), ax.transData.transform([(p.memory, p.mean) for p in found]), strict=True)
+    )
     half = 3.5 * figure.dpi / 72
     taken = []
     for point in visible:
         error = np.nan_to_num(_error(point))
         (x, bottom), (_, top) = ax.transData.transform([[point.memory, point.mean + s * error] for s in (-1, 1)])
         taken.append(Bbox([[x - half, bottom - half], [x + half, top + half]]))
+    for name in _LOOK:
+        members = [places[point.name] for point in found if family(point.name) == name]
+        for one, other in pairwise(members):
+            along = np.linspace(one, other, max(int(np.hypot(*(other - one)) / half), 2))
+            taken += [Bbox([at - half / 4, at + half / 4]) for at in along]
+    labeled: dict[str, list[Any]] = {}
     for point in visible:
-        words = "1" if point.name == "copies" else point.name.partition(", ")[2]
-        if not words:
-            continue
-        setting, color = words.removeprefix("width ").removeprefix("rank "), _LOOK[family(point.name)][0]
-        at = (point.memory, point.mean)
-        text: Any = ax.annotate(setting, at, (0, 0), textcoords="offset points", color=color, fontsize=8)
+        setting, at = _setting(point), places[point.name]
+        if not setting or any(np.hypot(*(at - other)) < half for other in labeled.get(setting, ())):
+            continue  # one label is enough for the same setting of two methods in one place
+        labeled.setdefault(setting, []).append(at)
+        color = _LOOK[family(point.name)][0]
+        text: Any = ax.annotate(
+            setting, (point.memory, point.mean), (0, 0), textcoords="offset points", color=color, fontsize=8
+        )
         boxes = []
         for align, vertical, right, up in _PLACES:
             text.set(ha=align, va=vertical, position=(right, up))
@@ -146,6 +185,13 @@ def _label_settings(ax: Axes, found: Sequence[Point]) -> None:
         align, vertical, right, up = _PLACES[best]
         text.set(ha=align, va=vertical, position=(right, up))
         taken.append(boxes[best])
+
+
+def _setting(point: Point) -> str:
+    """Return what distinguishes a point within its family: "95%", "0.5", "8"; "" for the published thresholds."""
+    if point.name == COPIES:
+        return "1"
+    return point.name.partition(", ")[2].removeprefix("width ").removeprefix("rank ")
 
 
 def _covered(box: Any, taken: Sequence[Any], panel: Any) -> float:

@@ -154,7 +154,19 @@ def test_report_says_where_each_method_is_best():
     assert "No plainer method was run that needs as little memory per task as GPM." in text
     assert "| low-rank, rank 8 | 0.100 | 1.26 | 93.00 ± 0.05 (3 seeds) | yes |" in text
     assert "| TRGP free, 95% | 0.200 | 2.16 | 90.00 ± 0.05 (3 seeds) |  |" in text
-    assert "Not run: copies, width 0.05; copies, width 0.1;" in text
+    assert "Not run: fine-tuning; copies, width 0.05; copies, width 0.1;" in text
+
+
+def test_fine_tuning_is_a_rival_without_memory():
+    some = made_up()
+    tuned = {"fine-tuning": [run(s, 94.0 + SPREAD[s], 7e-6) for s in range(3)]}
+    runs = {name: found for (_, name), found in some.runs.items()} | tuned
+    text = frontier_report.markdown(result(runs))
+    assert "each memory per task: fine-tuning from 0 MB (94.00); copies from 0.4 MB (95.00)." in text
+    assert "GPM, 1 setting, against the most accurate plainer" in text
+    (verdict,) = [v for v in frontier_report.verdicts(result(runs)) if v.claim == "GPM is worth its memory"]
+    assert "GPM, 95% (0.05 MB) minus fine-tuning (0 MB)" in verdict.result
+    assert verdict.holds is False
 
 
 def test_every_verdict_can_fail():
@@ -188,8 +200,37 @@ def test_figure_names_every_method_it_shows():
     assert [text.get_text() for text in legend.get_texts()] == named
     assert {text.get_text() for text in ax.texts} == {"1", "8", "95%", "99%"}  # their settings
     assert ax.get_xscale() == "log"
+
+
+def test_figure_shows_fine_tuning_as_a_line():
+    (ax,) = plot_frontier(result({"fine-tuning": [run(0, 94.0, 7e-6)], "copies": [run(0, 95.0, 0.4)]})).flat
+    assert [line.get_ydata()[0] for line in ax.lines if line.get_linestyle() == "--"] == pytest.approx([94.0])
+    assert 0.1 < ax.get_xlim()[0] < 0.4
+    assert {text.get_text() for text in ax.texts} == {"1"}
+    (ax,) = plot_frontier(result({"fine-tuning": [run(0, 94.0, 7e-6)]})).flat
+    assert not ax.texts
+
+
+def test_empty_figure_says_so():
     (ax,) = plot_frontier(result({})).flat
     assert [text.get_text() for text in ax.texts] == ["no run is finished yet"]
+
+
+def test_panels_fill_a_grid_with_the_legend_in_the_free_place():
+    runs = {(protocol.name, "copies"): [run(0, 95.0, 0.4)] for protocol in FRONTIER.protocols}
+    three = Result(
+        FRONTIER, {(p.name, name): runs.get((p.name, name), []) for p in FRONTIER.protocols for name in p.names}, {}
+    )
+    panels = plot_frontier(three)
+    assert [ax.get_title(loc="left").partition("\n")[0] for ax in panels] == [p.title for p in FRONTIER.protocols]
+    (free,) = set(panels[0].figure.axes) - set(panels)
+    assert [text.get_text() for text in free.get_legend().get_texts()] == ["copies (width)", "frontier"]
+
+
+def test_one_label_serves_two_methods_in_one_place():
+    same = {"TRGP, 95%": (93.7, 0.365), "TRGP+, 95%": (93.71, 0.366), "copies": (95.0, 0.5), "GPM, 95%": (93.0, 0.2)}
+    (ax,) = plot_frontier(result({name: [run(0, *values)] for name, values in same.items()})).flat
+    assert sorted(text.get_text() for text in ax.texts) == ["1", "95%", "95%"]  # GPM's is elsewhere
 
 
 def test_settings_of_close_points_do_not_overlap():
