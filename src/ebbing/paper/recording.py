@@ -1,20 +1,21 @@
 """Training of planned runs, with a record of each as soon as it is finished.
 
-A run that is recorded is not trained again. A run that was interrupted, at whatever moment, continues from the store.
+A run that is recorded is not trained again, nor is one that another target has recorded. A run that was interrupted, at
+whatever moment, continues from the store.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from ebbing.learn import prefix_tree
 from ebbing.paper._output import origin
 from ebbing.paper.planned_runs import PlannedRuns
-from ebbing.paper.records import Record, add_records, check_settings, read_records
+from ebbing.paper.records import Record, add_records, check_settings, read_records, recorded_targets
 from ebbing.runs import LOCAL, Execution, Resources, Store, StreamRun, train_streams
 
 
@@ -27,6 +28,8 @@ def record_runs(
 ) -> int:
     """Train the planned runs that are not recorded yet, and add a record of each at once when it is finished.
 
+    A run that another target has recorded with the same settings is copied from there instead.
+
     Args:
         planned: The runs.
         folder: The folder of the reproduction: its records/ has the records, its runs/ the trained networks.
@@ -34,14 +37,19 @@ def record_runs(
         progress: Called with the finished share of the work, from 0 to 1.
 
     Returns:
-        How many runs were recorded.
+        How many runs were recorded, the copied ones included.
 
     Raises:
         RecordError: If a planned run is recorded with other settings, before anything is trained; or if a finished
             run contradicts a record that another process has added meanwhile.
     """
-    records = {target: read_records(folder, target) for target in {runs.target for runs in planned}}
+    targets = {runs.target for runs in planned}.union(recorded_targets(folder))
+    records = {target: read_records(folder, target) for target in targets}
     missing = [(runs, seeds) for runs in planned if (seeds := missing_seeds(runs, records[runs.target]))]
+    known = [record for found in records.values() for record in found]
+    copies = {copy.identity: copy for runs, seeds in missing for copy in records_of_same_runs(runs, seeds, known)}
+    add_records(folder, [*copies.values()])
+    missing = [(runs, left) for runs, seeds in missing if (left := [s for s in seeds if (runs.name, s) not in copies])]
     total, store = sum(len(seeds) for _, seeds in missing), Store(folder / "runs")
     done = 0
     for runs, seeds in missing:
@@ -55,7 +63,7 @@ def record_runs(
         done += len(seeds)
     if progress is not None:
         progress(1.0)
-    return done
+    return done + len(copies)
 
 
 def missing_seeds(runs: PlannedRuns, records: Sequence[Record]) -> list[int]:
@@ -74,6 +82,35 @@ def missing_seeds(runs: PlannedRuns, records: Sequence[Record]) -> list[int]:
         for record in found:
             check_settings(record, settings)
     return [seed for seed in runs.seeds if seed not in recorded]
+
+
+def records_of_same_runs(runs: PlannedRuns, seeds: Sequence[int], records: Sequence[Record]) -> list[Record]:
+    """Return records of planned runs, copied from runs of other targets with the same settings and seed.
+
+    Only streams are looked for: of other runs, settings do not say which sequences of tasks they learn.
+
+    Args:
+        runs: The runs.
+        seeds: Those of their seeds to look for.
+        records: Records of any targets.
+
+    Returns:
+        A record for each seed that was found; its provenance is that of the other run, and names it.
+    """
+    if not runs.is_stream:
+        return []
+    settings = {seed: _plain(runs.experiment.describe(seed)) for seed in seeds}
+    found = {
+        other.seed: replace(
+            other,
+            target=runs.target,
+            name=runs.name,
+            provenance=other.provenance | {"copied_from": f"{other.target}: {other.name}"},
+        )
+        for other in records
+        if other.target != runs.target and "accuracies" in other.result and other.settings == settings.get(other.seed)
+    }
+    return [found[seed] for seed in seeds if seed in found]
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,8 @@ class Record:
         result: What came out: matrices and numbers by name, as JSON can hold them.
         provenance: How it was made: commit, versions, machine, when, the seconds of training on one thread, and how
             many networks were trained now or found in the store. Of a run imported from an earlier report
-            only the report is known: `commit` is None, and `reported` says how the report was written.
+            only the report is known: `commit` is None, and `reported` says how the report was written. `copied_from`
+            names the run of another target that this one is.
     """
 
     target: str
@@ -107,6 +108,18 @@ def records_size(folder: str | Path, target: str) -> int:
     """
     path = _path(folder, target)
     return path.stat().st_size if path.exists() else 0
+
+
+def recorded_targets(folder: str | Path) -> list[str]:
+    """Return the targets that have records.
+
+    Args:
+        folder: The folder of a reproduction.
+
+    Returns:
+        Their names, sorted.
+    """
+    return sorted(path.stem for path in (Path(folder) / FOLDER).glob("*.jsonl"))
 
 
 def read_records(folder: str | Path, target: str) -> list[Record]:

@@ -1,6 +1,7 @@
 """Planned runs become records: each at once, none twice, none lost to an interruption."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +68,29 @@ def test_recorded_seeds_are_not_trained_again(tmp_path, monkeypatch):
     after = read_records(tmp_path, "fig2")
     assert [after[0], after[2]] == before
     assert record_runs([trees((0, 1, 2))], tmp_path) == 0
+
+
+def test_runs_of_another_target_are_copied_not_trained(tmp_path, monkeypatch):
+    record_runs([streams((0, 1))], tmp_path)
+    record_runs([trees((0,))], tmp_path)  # has no accuracies
+    (first, second) = read_records(tmp_path, "table1")
+    same = replace(streams((0, 1, 2)), target="frontier", name="toy, too / sgd")
+    other = replace(same, name="toy / longer", experiment=trees(epochs=3).experiment)
+    learn, calls = Sgd.learn, []
+    monkeypatch.setattr(Sgd, "learn", lambda *arguments: [calls.append(1), learn(*arguments)])
+    monkeypatch.setattr("ebbing.paper.recording.Store", lambda _: Store(tmp_path / "another store"))
+    seen = []
+    assert record_runs([same, other], tmp_path, progress=seen.append) == 6
+    assert len(calls) == 3 * (1 + 3)  # seed 2 of the same run, all seeds of the other
+    assert seen == sorted(seen)
+    copies = [record for record in read_records(tmp_path, "frontier") if record.name == same.name]
+    assert [copy.seed for copy in copies] == [0, 1, 2]
+    for copy, original in zip(copies, (first, second), strict=False):
+        assert (copy.settings, copy.result) == (original.settings, original.result)
+        assert copy.provenance == original.provenance | {"copied_from": "table1: toy / sgd"}
+    assert "copied_from" not in copies[2].provenance
+    assert record_runs([replace(same, name="toy, again / sgd")], tmp_path) == 3
+    assert len(calls) == 3 * (1 + 3)
 
 
 def test_other_settings_raise_before_any_training(tmp_path, monkeypatch):
