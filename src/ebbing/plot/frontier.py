@@ -55,7 +55,8 @@ _PLACES = tuple(
         ("right", "center", -7, 0),
     )
 )
-"""Where the label of a point may stand, the preferred place first: alignment, and distance in points."""
+"""Where the label of a point may stand, the preferred place first: alignment, and distance in points. A line leads from
+the places of the second half, which are farther away, to the point."""
 
 
 def plot_frontier(result: Result) -> Any:
@@ -174,16 +175,18 @@ def _label_settings(ax: Axes, found: Sequence[Point]) -> None:
             continue  # one label is enough for the same setting of two methods in one place
         labeled.setdefault(setting, []).append(at)
         color = _LOOK[family(point.name)][0]
-        text: Any = ax.annotate(
-            setting, (point.memory, point.mean), (0, 0), textcoords="offset points", color=color, fontsize=8
-        )
+        look = {"color": color, "fontsize": 8, "textcoords": "offset points"}
+        text: Any = ax.annotate(setting, (point.memory, point.mean), (0, 0), **look)
         boxes = []
         for align, vertical, right, up in _PLACES:
             text.set(ha=align, va=vertical, position=(right, up))
             boxes.append(text.get_window_extent())
+        text.remove()
         best = min(range(len(_PLACES)), key=lambda i: _covered(boxes[i], taken, ax.bbox))
-        align, vertical, right, up = _PLACES[best]
-        text.set(ha=align, va=vertical, position=(right, up))
+        align, vertical, *offset = _PLACES[best]
+        line = {"arrowstyle": "-", "color": color, "lw": 0.6, "shrinkA": 0, "shrinkB": 4}
+        look |= {"ha": align, "va": vertical, "arrowprops": line if 2 * best >= len(_PLACES) else None}
+        ax.annotate(setting, (point.memory, point.mean), offset, **look)
         taken.append(boxes[best])
 
 
