@@ -60,9 +60,8 @@ def main() -> None:
         matrix = np.vstack([np.full(len(tasks), np.nan), rows])  # row t: after t tasks; row 0 is not measured
         acc = metrics.average_accuracy(matrix, kind="accuracy")
         bwt = metrics.backward_transfer(matrix, kind="accuracy")
-        stored = sum(value.nbytes for value in learner.state().values()) / 1e6  # the network included
         last = "".join(f"{100 * accuracy:7.1f}%" for accuracy in rows[-1])
-        print(f"{name:24}{last}  {100 * acc:6.2f}  {100 * bwt:+6.2f}  {stored:7.2f}")
+        print(f"{name:24}{last}  {100 * acc:6.2f}  {100 * bwt:+6.2f}  {learner.nbytes / 1e6:7.2f}")
 
 
 if __name__ == "__main__":

@@ -68,12 +68,22 @@ class PersistentNetwork(ManagedNetwork):
         """
         with self._exclusive():
             self._check_weights()
-            state = {f"network.{name}": value for name, value in self.network.state_dict().items()}
-            state |= self._method_state()
-            if self._custom_losses:
-                state["custom_losses"] = encode_json(sorted(self._custom_losses))
-            state["tasks"], state["method"] = encode_json(self.tasks), encode_json(self._describe())
-            return copy_to_cpu(state)
+            return copy_to_cpu(self._state())
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that `save` writes: the network, and what the learned tasks add. A task costs what it grows by."""
+        with self._exclusive():
+            return sum(value.nbytes for value in self._state().values())
+
+    def _state(self) -> State:
+        """Return the tensors of the state themselves, not copies."""
+        state = {f"network.{name}": value for name, value in self.network.state_dict().items()}
+        state |= self._method_state()
+        if self._custom_losses:
+            state["custom_losses"] = encode_json(sorted(self._custom_losses))
+        state["tasks"], state["method"] = encode_json(self.tasks), encode_json(self._describe())
+        return state
 
     def restore(self, state: State) -> None:
         """Restore a state that `state` returned, of a learner with the same network and method.

@@ -44,6 +44,24 @@ def test_saved_learner_continues_identically(method, dtype, tmp_path):
     assert_same(other.state(), learner.state())
 
 
+@pytest.mark.parametrize("method", METHODS, ids=IDS)
+def test_nbytes_is_the_size_of_what_is_saved(method, tmp_path):
+    learner = trained_learner(method, perceptron(norm=nn.BatchNorm1d(16)))
+    learner.save(tmp_path / "learner")
+    assert learner.nbytes == sum(value.nbytes for value in load((tmp_path / "learner").read_bytes()).values())
+
+
+def test_each_copy_costs_as_much_as_the_network():
+    learner = Copies(SCHEDULE).start(perceptron())
+    network = sum(value.nbytes for value in learner.network.parameters())
+    sizes = [learner.nbytes]
+    for task in range(3):
+        learner.learn(f"task {task}", data(task))
+        sizes.append(learner.nbytes)
+    assert 0 <= sizes[0] - network < 200  # names, as JSON
+    assert all(network <= after - before < network + 200 for before, after in zip(sizes, sizes[1:], strict=False))
+
+
 def test_saved_learner_with_heads_continues_identically(tmp_path):
     method = TrgpPlus(**SETTINGS, trust_threshold=0.1, per_task=("heads.*",))
     torch.manual_seed(0)
