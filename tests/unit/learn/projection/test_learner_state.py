@@ -1,5 +1,7 @@
 """Saved learners continue identically; states of other learners raise an error."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 from safetensors.torch import load, save
@@ -59,7 +61,7 @@ def test_each_copy_costs_as_much_as_the_network():
         learner.learn(f"task {task}", data(task))
         sizes.append(learner.nbytes)
     assert 0 <= sizes[0] - network < 200  # names, as JSON
-    assert all(network <= after - before < network + 200 for before, after in zip(sizes, sizes[1:], strict=False))
+    assert all(network <= after - before < network + 200 for before, after in pairwise(sizes))
 
 
 def test_saved_learner_with_heads_continues_identically(tmp_path):
