@@ -112,7 +112,6 @@ nitpick_ignore_regex = [
     ("py:.*", rf"({'|'.join(map(re.escape, _STANDARD))})(\..*)?"),
     ("py:.*", r"ebbing\.(.+\.)?_.+"),  # private modules have no page
     ("py:class", r"ebbing\.forecasting\.recursion\.KernelModel"),
-    ("py:class", r"ebbing\.paper\..+"),  # results of the paper's experiments, which its figures draw
     (
         "py:class",
         r"AbstractContextManager|Array|ArrayLike|Axes|Dataset|Figure|Kind|Mapping|Path|AuthorsDeviation|Quantity|StartFrom",

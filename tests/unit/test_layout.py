@@ -67,8 +67,8 @@ ORDER = (
     "runs",
     "io",
     "integrations",
-    "paper",
     "plot",
+    "paper",
     "explorer",
     "report",
     "__init__",  # the public face
@@ -250,6 +250,11 @@ def test_theory_and_simulation_stay_light_in_use():
     assert loaded_by(f"{statement}\nebbing.simulate(e, 10).summary()\nebbing.expect_grid(e, p=[20, 30])") == []
     assert loaded_by(f"{statement}\nebbing.expect(e).summary()\nebbing.expect(e)._repr_html_()") == []
     assert loaded_by("import ebbing\nebbing.metrics.summary([[0.5]], kind='error').summary()") == []
+
+
+def test_matplotlib_is_loaded_when_a_figure_is_drawn():
+    assert "matplotlib" not in loaded_by("import ebbing.paper.targets, ebbing.paper.figures.fig2, ebbing.plot.errors")
+    assert "matplotlib" in loaded_by("import ebbing\nebbing.plot.plot_error_matrix([[0.5], [0.1]], ['mail'])")
 
 
 def test_everything_public_can_be_had():

@@ -24,7 +24,7 @@ module                                what it studies
 ====================================  =================================================================================
 
 Each module that computes has a `Config`, a `Result` and a function `run`; `reproduce` runs them by name as the command
-`ebbing reproduce` does, and returns a `Verdict` on every claim. The modules of `ebbing.plot` draw the figures.
+`ebbing reproduce` does, and returns a `Verdict` on every claim. The modules of `ebbing.paper.figures` draw the figures.
 """
 
 from ebbing.paper._output import Verdict

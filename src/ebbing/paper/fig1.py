@@ -2,7 +2,7 @@
 
 Panels (a) and (b) show forgetting, (c) and (d) generalization error; the ground truths are identical in (a) and (c),
 orthogonal in (b) and (d). Curves are Theorems 1 and 2 with a band of one exact standard deviation of a single run.
-Markers are means over `runs` simulated runs with their standard errors. `ebbing.plot.fig1` draws the figure.
+Markers are means over `runs` simulated runs with their standard errors. `ebbing.paper.figures.fig1` draws the figure.
 
 The paper does not print its largest noise level. The default here is 1.0: large enough that identical tasks have no
 descent floor (Section 4.1, 3).
@@ -230,15 +230,12 @@ def run(config: Config = Config(), progress: Callable[[float], None] | None = No
 
 
 def save(result: Result, folder: Path) -> None:
-    """Write fig1.png, fig1.svg, the markers as fig1.csv, and markers, curves and provenance as fig1.json.
+    """Write the markers as fig1.csv, and markers, curves and provenance as fig1.json.
 
     Args:
         result: What to write.
         folder: The folder of the files.
     """
-    from ebbing.plot.fig1 import save_fig1
-
-    save_fig1(result, folder)
     names = list(Marker.__dataclass_fields__)
     write_csv(folder / "fig1.csv", names, [[getattr(marker, name) for name in names] for marker in result.markers])
     content = {

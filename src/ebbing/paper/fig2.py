@@ -4,7 +4,7 @@
 task among five equal ones, in every place; (d) two categories of two tasks, in every order. All setups are those of the
 appendix. Every prefix that sequences share is trained once: 171 trainings per seed instead of 240.
 
-`ebbing.paper.fig2_verdicts` tests what the paper concludes from the figure, and `ebbing.plot.fig2` draws it.
+`ebbing.paper.fig2_verdicts` tests what the paper concludes from the figure, and `ebbing.paper.figures.fig2` draws it.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ network (LoRA), which forget nothing by construction, and fine-tuning, which nee
 schedule and the same seeds; each has several settings that trade accuracy for memory: the threshold of gradient
 projection, the width of copies, the rank.
 
-`ebbing.paper.frontier_report` says which method is best at which memory, and `ebbing.plot.frontier` draws it.
+`ebbing.paper.frontier_report` says which method is best at which memory, and `ebbing.paper.figures.frontier` draws it.
 """
 
 from __future__ import annotations

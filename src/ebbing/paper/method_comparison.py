@@ -4,7 +4,7 @@
 the `MethodVariant`s that learn it, and a number of seeds. With equal seeds all variants get the same tasks, the same
 initial network and the same shuffling, so differences are taken seed by seed. `ebbing.paper.table1` and
 `ebbing.paper.ablations` are studies, `ebbing.paper.method_report` writes their tables and verdicts, and
-`ebbing.plot.method_comparison` draws them.
+`ebbing.paper.figures.method_comparison` draws them.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The loss of a rule on a problem is (value of its order - optimum) / (mean over all orders - optimum): 0 is optimal, 1 is
 no better than a random order. The optimum is proved by branch and bound, for forgetting and for generalization error,
 and the mean is exact. The same tasks are ordered at every r = 1 - n/p. There is no noise: if it is equal for all tasks,
-it shifts all values alike. `ebbing.plot.rule_comparison` draws the losses.
+it shifts all values alike. `ebbing.paper.figures.rule_comparison` draws the losses.
 """
 
 from __future__ import annotations

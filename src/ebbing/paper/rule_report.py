@@ -9,15 +9,12 @@ from ebbing.paper.rule_comparison import Result
 
 
 def save(result: Result, folder: Path) -> None:
-    """Write rules.png, rules.svg, the mean losses as rules.csv, and these with verdicts and provenance as rules.json.
+    """Write the mean losses as rules.csv, and these with verdicts and provenance as rules.json.
 
     Args:
         result: What to write.
         folder: The folder of the files.
     """
-    from ebbing.plot.rule_comparison import save_rule_comparison
-
-    save_rule_comparison(result, folder)
     cells = [vars(cell) for cell in result.cells if cell.instances > 1]
     write_csv(folder / "rules.csv", list(cells[0]), [list(cell.values()) for cell in cells])
     content = {

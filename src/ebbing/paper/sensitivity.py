@@ -191,14 +191,12 @@ def _means(F: Array) -> str:
 
 
 def save(result: Result, folder: Path) -> None:
-    """Write sensitivity.csv (forgetting by variant, sequence and seed), .json (all matrices), .png and .svg.
+    """Write sensitivity.csv (forgetting by variant, sequence and seed) and sensitivity.json (all matrices).
 
     Args:
         result: What to write.
         folder: The folder of the files.
     """
-    from ebbing.plot.sensitivity import save_sensitivity
-
     rows = []
     for variant, experiment in result.config.variants.items():
         method, architecture = experiment.method, experiment.architecture
@@ -223,4 +221,3 @@ def save(result: Result, folder: Path) -> None:
         "fits": {v: {" ".join(s): fits for s, fits in some.items()} for v, some in result.fits.items()},
     }
     write_json(folder / "sensitivity.json", content)
-    save_sensitivity(result, folder)

@@ -65,9 +65,11 @@ class Options:
 
 def _fig1(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     from ebbing.paper import fig1
+    from ebbing.paper.figures.fig1 import save_fig1
 
     result = fig1.run(progress=progress)
     fig1.save(result, folder)
+    save_fig1(result, folder)
     return result.verdicts()
 
 
@@ -95,16 +97,18 @@ def _tables(folder: Path, progress: Progress, options: Options) -> list[Verdict]
 
 def _rules(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     from ebbing.paper import rule_comparison, rule_report
+    from ebbing.paper.figures.rule_comparison import save_rule_comparison
 
     result = rule_comparison.run(progress=progress)
     rule_report.save(result, folder)
+    save_rule_comparison(result, folder)
     return result.verdicts()
 
 
 def _fig2(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     from ebbing.learn import Sgd
     from ebbing.paper import fig2, fig2_verdicts, recorded_results
-    from ebbing.plot.fig2 import save_fig2
+    from ebbing.paper.figures.fig2 import save_fig2
     from ebbing.runs import Store
 
     if options.at_paper_scale:
@@ -120,9 +124,11 @@ def _fig2(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
 
 def _sensitivity(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     from ebbing.paper import recorded_results, sensitivity
+    from ebbing.paper.figures.sensitivity import save_sensitivity
 
     result = recorded_results.sensitivity_result(_records("sensitivity", folder, progress, options))
     sensitivity.save(result, folder)
+    save_sensitivity(result, folder)
     return result.verdicts()
 
 
@@ -143,7 +149,7 @@ def _ablations(folder: Path, progress: Progress, options: Options) -> list[Verdi
 
 def _frontier(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     from ebbing.paper import frontier, frontier_report
-    from ebbing.plot.frontier import save_frontier
+    from ebbing.paper.figures.frontier import save_frontier
 
     def report(result: ComparisonResult, folder: Path) -> list[Verdict]:
         frontier_report.save(result, folder)
@@ -156,9 +162,9 @@ def _frontier(folder: Path, progress: Progress, options: Options) -> list[Verdic
 
 def _forecast(folder: Path, progress: Progress, options: Options) -> list[Verdict]:
     from ebbing.paper import recorded_results
+    from ebbing.paper.figures.forecast_study import save_forecast_study
     from ebbing.paper.forecasts.predictions import record_forecasts
     from ebbing.paper.forecasts.task_sets import QUICK, task_sets
-    from ebbing.plot.forecast_study import save_forecast_study
 
     planned = (
         [] if options.from_records else [one for one in task_sets() if options.at_paper_scale or one.name in QUICK]
@@ -178,7 +184,7 @@ def _forecast(folder: Path, progress: Progress, options: Options) -> list[Verdic
 
 def _report_methods(result: ComparisonResult, folder: Path) -> list[Verdict]:
     from ebbing.paper import method_report
-    from ebbing.plot.method_comparison import save_method_comparison
+    from ebbing.paper.figures.method_comparison import save_method_comparison
 
     method_report.save(result, folder)
     save_method_comparison(result, folder)

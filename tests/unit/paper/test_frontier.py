@@ -9,6 +9,7 @@ import pytest
 
 from ebbing.learn import MLP, SmallAlexNet
 from ebbing.paper import frontier_report, table1
+from ebbing.paper.figures.frontier import plot_frontier, save_frontier
 from ebbing.paper.frontier import (
     CIFAR100_SHORT,
     FRONTIER,
@@ -25,7 +26,6 @@ from ebbing.paper.frontier import (
 )
 from ebbing.paper.method_comparison import Result
 from ebbing.paper.method_study import Study
-from ebbing.plot.frontier import plot_frontier, save_frontier
 from ebbing.runs.streams import StreamRun
 
 TASKS = PMNIST_SHORT.stream.names

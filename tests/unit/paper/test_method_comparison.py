@@ -10,9 +10,9 @@ import pytest
 from ebbing.data import DataError
 from ebbing.learn import PermutedMnist
 from ebbing.paper import method_report
+from ebbing.paper.figures.method_comparison import _limits, plot_method_comparison, save_method_comparison
 from ebbing.paper.method_comparison import Result, run
 from ebbing.paper.method_study import MethodVariant, Protocol, Study
-from ebbing.plot.method_comparison import _limits, plot_method_comparison, save_method_comparison
 from ebbing.runs import Store
 from ebbing.runs.streams import StreamRun
 

@@ -12,7 +12,7 @@ from ebbing.order._branch_and_bound import prove
 from ebbing.order.objective import Criterion
 from ebbing.order.simple_rules import RULES, greedy_order
 from ebbing.paper import rule_comparison, rule_report
-from ebbing.plot.rule_comparison import plot_rule_comparison
+from ebbing.paper.figures.rule_comparison import plot_rule_comparison, save_rule_comparison
 from ebbing.theory import expect
 
 NAMES = list(RULES)
@@ -125,6 +125,7 @@ def test_unproved_optimum_fails_its_verdict(result):
 def test_saved_files_have_every_cell(result, tmp_path):
     pytest.importorskip("matplotlib")
     rule_report.save(result, tmp_path)
+    save_rule_comparison(result, tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {f"rules.{kind}" for kind in ("png", "svg", "csv", "json")}
     assert all(path.stat().st_size > 1000 for path in tmp_path.iterdir())
     content = json.loads((tmp_path / "rules.json").read_text())

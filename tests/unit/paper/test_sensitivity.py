@@ -5,8 +5,8 @@ import pytest
 
 from ebbing.learn import FiveLayers, Sgd, prefix_tree
 from ebbing.paper import fig2, reproduction
+from ebbing.paper.figures.sensitivity import plot_sensitivity
 from ebbing.paper.sensitivity import BASELINE, SEQUENCES, Config, Result
-from ebbing.plot.sensitivity import plot_sensitivity
 
 # The study
 

@@ -8,7 +8,7 @@ from scipy.stats import sem
 
 from ebbing.paper import fig2_verdicts
 from ebbing.paper.fig2 import SETUPS, Panel
-from ebbing.plot.fig2 import plot_fig2, plot_fig2_theory, save_fig2
+from ebbing.paper.figures.fig2 import plot_fig2, plot_fig2_theory, save_fig2
 
 
 def curves(ax):

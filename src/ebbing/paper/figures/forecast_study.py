@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ebbing.paper.figures._panels import save_figure
 from ebbing.paper.forecasts.measured_sets import ADVISED, MeasuredSet
 from ebbing.paper.forecasts.predictions import advised_variant
 from ebbing.paper.forecasts.report import Study
-from ebbing.plot._style import BLUE, GRAY, STYLE, VERMILION, new_axes, save_figure
+from ebbing.plot._style import BLUE, GRAY, STYLE, VERMILION, new_axes
 
 _COLUMNS = 4
 

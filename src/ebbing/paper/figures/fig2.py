@@ -12,8 +12,9 @@ from ebbing._validate import Array
 from ebbing.paper._statistics import standard_error
 from ebbing.paper.fig2 import SETUPS, Panel, Result
 from ebbing.paper.fig2_verdicts import RATIOS, Prediction, compare_with_theory
+from ebbing.paper.figures._panels import COLORS, MARKERS, as_axes, place_legend, save_figure
 from ebbing.plot._axes import use_axes
-from ebbing.plot._style import COLORS, MARKERS, STYLE, as_axes, new_axes, place_legend, save_figure
+from ebbing.plot._style import STYLE, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

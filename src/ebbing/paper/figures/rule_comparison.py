@@ -7,23 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ebbing.paper.figures._panels import as_axes, place_legend, save_figure
 from ebbing.paper.rule_comparison import QUANTITIES, Result
 from ebbing.plot._axes import use_axes
-from ebbing.plot._style import (
-    BLACK,
-    BLUE,
-    GRAY,
-    GREEN,
-    ORANGE,
-    PURPLE,
-    SKY_BLUE,
-    STYLE,
-    VERMILION,
-    as_axes,
-    new_axes,
-    place_legend,
-    save_figure,
-)
+from ebbing.plot._style import BLACK, BLUE, GRAY, GREEN, ORANGE, PURPLE, SKY_BLUE, STYLE, VERMILION, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

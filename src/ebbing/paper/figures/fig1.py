@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ebbing.paper.fig1 import PANELS, Result
+from ebbing.paper.figures._panels import COLORS, as_axes, place_legend, save_figure
 from ebbing.plot._axes import use_axes
-from ebbing.plot._style import COLORS, STYLE, as_axes, new_axes, place_legend, save_figure
+from ebbing.plot._style import STYLE, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

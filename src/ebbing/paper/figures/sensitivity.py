@@ -8,20 +8,9 @@ from typing import Any
 import numpy as np
 
 from ebbing.paper._statistics import standard_error
+from ebbing.paper.figures._panels import as_axes, place_legend, save_figure
 from ebbing.paper.sensitivity import SEQUENCES, Result
-from ebbing.plot._style import (
-    BLACK,
-    BLUE,
-    GREEN,
-    PURPLE,
-    SKY_BLUE,
-    STYLE,
-    VERMILION,
-    as_axes,
-    new_axes,
-    place_legend,
-    save_figure,
-)
+from ebbing.plot._style import BLACK, BLUE, GREEN, PURPLE, SKY_BLUE, STYLE, VERMILION, new_axes
 
 _LOOKS = tuple(zip((BLACK, BLUE, SKY_BLUE, GREEN, PURPLE, VERMILION), "osD^vX", strict=True))
 _TITLES = {"a": "two tasks", "b": "four tasks", "d": "two categories"}

@@ -7,10 +7,10 @@ from matplotlib import pyplot as plt
 from matplotlib.figure import Figure
 
 from ebbing.paper import fig1, fig2_verdicts, rule_comparison, sensitivity
-from ebbing.plot.fig1 import plot_fig1, plot_fig1_panel
-from ebbing.plot.fig2 import plot_fig2, plot_fig2_panel, plot_fig2_theory
-from ebbing.plot.rule_comparison import plot_rule_comparison, plot_rule_losses
-from ebbing.plot.sensitivity import plot_sensitivity
+from ebbing.paper.figures.fig1 import plot_fig1, plot_fig1_panel
+from ebbing.paper.figures.fig2 import plot_fig2, plot_fig2_panel, plot_fig2_theory
+from ebbing.paper.figures.rule_comparison import plot_rule_comparison, plot_rule_losses
+from ebbing.paper.figures.sensitivity import plot_sensitivity
 
 
 @pytest.fixture(scope="module")
