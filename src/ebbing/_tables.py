@@ -1,7 +1,8 @@
 """Tables of results: one neutral value, shown as aligned text, as HTML or as a pandas DataFrame.
 
-A result states its tables once (`_tables`); `Tabular` turns them into `summary()`, the view of a notebook and the page
-of `to_html()`. Text that users give (names of tasks) is shown with its control characters escaped.
+A result states its tables once (`_tables`), and what its page has beside them (`_page`). `Tabular` turns these into
+`summary()`, the view of a notebook and the page of `to_html()`. Text that users give (names of tasks) is shown with its
+control characters escaped.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import html
 import math
 import re
 import unicodedata
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +21,8 @@ from ebbing._extras import check_installed
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ebbing._pages import Page
 
 WIDTH = 100
 """Characters of a line of text; wider columns of text and longer notes wrap."""
@@ -151,11 +155,22 @@ class Table:
         return f"<tr>{''.join(cells)}</tr>"
 
 
-class Tabular:
-    """A result that shows itself as tables: as text, in a notebook, and as a page."""
+class Tabular(ABC):
+    """A result that shows itself as tables: as text, in a notebook, and as a page with its pictures and data."""
 
-    def _tables(self) -> Sequence[Table]:
-        raise NotImplementedError
+    @abstractmethod
+    def _tables(self) -> Sequence[Table]: ...
+
+    @abstractmethod
+    def _page(self) -> Page: ...
+
+    @abstractmethod
+    def to_frame(self) -> pd.DataFrame:
+        """Return the result as a pandas DataFrame.
+
+        Returns:
+            The frame, whose rows each result describes.
+        """
 
     def _answer(self) -> str:
         """Return the answer in one sentence, which stands at the top of the result's page; empty if there is none."""

@@ -27,6 +27,7 @@ ORDER = (
     "_files",
     "_workers",
     "_warnings",
+    "_pages",
     "_tables",
     "_progress",
     "_modes",

@@ -6,6 +6,7 @@ import sys
 import numpy as np
 import pytest
 
+from ebbing._pages import Page
 from ebbing._tables import MAX_ROWS, Table, Tabular, abridged_rows, escape_control, format_number, to_frame
 
 
@@ -90,6 +91,12 @@ def test_results_show_all_their_tables():
     class Two(Tabular):
         def _tables(self):
             return Table("one"), Table("two")
+
+        def _page(self):
+            return Page("Two")
+
+        def to_frame(self):
+            return to_frame({})
 
     assert Two().summary() == "one\n\ntwo"
     assert "<p>one</p>\n<p>two</p>" in Two()._repr_html_()

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ebbing._pages import Page, forgotten_picture, matrix_picture, similarity_picture
 from ebbing._progress import Progress, reporting
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array, check_seconds, check_seed
@@ -293,6 +294,14 @@ class Forecast(Tabular):
     def matrix(self) -> Array:
         """The matrix in which results are stated, for the tasks as given: accuracies or, for regression, errors."""
         return self.accuracies() if self.kind == "accuracy" else self.errors()
+
+    def _page(self) -> Page:
+        pictures = [
+            forgotten_picture(self.matrix, self.names, self.kind),
+            matrix_picture(self.plot, self.names, self.kind),
+            similarity_picture(self.plot_similarity, self.names),
+        ]
+        return Page("What your model will forget", pictures)
 
     def _answer(self) -> str:
         return describe_losses(self.names, self.matrix, self.kind)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from ebbing._pages import ORDERS, Page, Picture
 from ebbing._ranks import rank_correlation
 from ebbing._tables import Table, Tabular, count_of, format_number, to_frame
 from ebbing._validate import Array
@@ -165,6 +166,10 @@ class CalibratedForecast(Tabular):
 
     def _named(self, k: int) -> tuple[str, ...]:
         return tuple(self.task_names[t] for t in self.orders[k])
+
+    def _page(self) -> Page:
+        title = "In which order your model should learn, after training runs"
+        return Page(title, [Picture(self.plot, ORDERS)], file="calibrated_orders")
 
     def _tables(self) -> Sequence[Table]:
         means = self.values.mean(axis=0)

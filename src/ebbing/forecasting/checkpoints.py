@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from safetensors import SafetensorError, safe_open
 
+from ebbing._pages import Page, similarity_picture
 from ebbing._tables import Table, Tabular, count_of, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.forecasting._weight_files import difference_products, read_header
@@ -108,6 +109,9 @@ class TaskVectors(Tabular):
         from ebbing.plot.forecasts import plot_task_similarity
 
         return plot_task_similarity(self.similarity, self.names, ax=ax)
+
+    def _page(self) -> Page:
+        return Page("How alike your tasks are", [similarity_picture(self.plot, self.names)])
 
     def _tables(self) -> Sequence[Table]:
         rows = [

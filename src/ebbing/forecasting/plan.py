@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ebbing._pages import ORDERS, Page, Picture
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.forecasting._confidence import Confidence, mean_and_error
@@ -177,6 +178,9 @@ class ForecastPlan(Tabular):
 
     def _named(self, order: Sequence[int]) -> tuple[str, ...]:
         return tuple(self.task_names[i] for i in order)
+
+    def _page(self) -> Page:
+        return Page("In which order your model should learn", [Picture(self.plot, ORDERS)])
 
     def _answer(self) -> str:
         if not self.matters:

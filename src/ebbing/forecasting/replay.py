@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ebbing._pages import Page, Picture
 from ebbing._progress import Progress
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
@@ -129,6 +130,10 @@ class ReplayForecast(Tabular):
         from ebbing.plot.forecasts import plot_replay
 
         return plot_replay(self, ax=ax)
+
+    def _page(self) -> Page:
+        reading = "What is predicted at the end against the share of old data that every later step learns again."
+        return Page("How much old data your model needs", [Picture(self.plot, reading)])
 
     def _answer(self) -> str:
         at = int(np.argmin(abs(np.asarray(self.shares) - self.share)))

@@ -13,6 +13,7 @@ import numpy as np
 
 from ebbing import metrics
 from ebbing._files import write_atomic
+from ebbing._pages import FORGOTTEN, SQUARE, Page, Picture, matrix_picture
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.io.error_matrices import read_error_matrix
@@ -160,6 +161,10 @@ class MeasuredMatrix(Tabular):
                 got = reprlib.repr(found.others[name]) if name in found.others else "missing"
                 raise ValueError(f"{path}: {name} is {got}; give {wanted}, as `save` writes it, or measure again")
         return cls(found.values, found.column_names, kind, metric)  # type: ignore[arg-type]  (checked)
+
+    def _page(self) -> Page:
+        matrix = matrix_picture(self.plot, self.names, self.kind)
+        return Page("What was forgotten", [matrix, Picture(self.metrics.plot, FORGOTTEN, SQUARE)])
 
     def _answer(self) -> str:
         return self.metrics._answer() if self.learned else ""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ebbing._pages import Page, Picture
 from ebbing._significance import SIGNIFICANCE_LEVEL, holm
 from ebbing._tables import Table, Tabular, format_number, to_frame, with_article
 from ebbing._validate import Array
@@ -108,6 +109,10 @@ class EvaluationComparison(Tabular):
         from ebbing.plot.evaluations import plot_changes
 
         return plot_changes(self, ax=ax)
+
+    def _page(self) -> Page:
+        reading = "The change of each benchmark with its 95% interval. Right of the line is better."
+        return Page("What the model lost", [Picture(self.plot, reading)])
 
     def _answer(self) -> str:
         span = f"From {self.names[0]} to {self.names[-1]}"

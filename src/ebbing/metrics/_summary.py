@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ebbing._pages import FORGOTTEN, Page, Picture
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._warnings import warn
 from ebbing.metrics import _paper, _variants
@@ -115,6 +116,9 @@ class MetricSummary(Tabular):
         shown = {name: self.values[name] for name in ("forgetting", "average_accuracy", "generalization_error")}
         means = "".join(f", {name}={np.mean(v):.5g}" for name, v in shown.items() if v is not None)
         return f"MetricSummary({self.tasks} task{'s' * (self.tasks > 1)}, kind={self.kind!r}{means})"
+
+    def _page(self) -> Page:
+        return Page("What was forgotten", [Picture(self.plot, FORGOTTEN)])
 
     def _answer(self) -> str:
         columns = (self.just_learned, self.at_the_end, self.forgotten)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import frexp, ldexp
 from typing import TYPE_CHECKING
 
+from ebbing._pages import Page, Picture
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import check_seconds, check_seed
 from ebbing.order._best_order import Progress, best_order, check_progress, compile_search
@@ -89,6 +90,10 @@ class Front(Tabular):
 
     def _names(self, point: FrontPoint) -> tuple[str, ...]:
         return tuple(self.problem.names[i] for i in point.order)
+
+    def _page(self) -> Page:
+        reading = "Each corner is an order; no order lies below the line."
+        return Page("Orders that balance forgetting and error", [Picture(self.plot, reading)])
 
     def _answer(self) -> str:
         first, last = self.points[0], self.points[-1]

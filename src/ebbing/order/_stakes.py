@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ebbing._pages import DISTANCES, SQUARE, Page, Picture
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import check_seconds, check_seed
 from ebbing.order._best_order import Progress, best_order
@@ -86,6 +87,11 @@ class Stakes(Tabular):
         """Return E F_T (NaN for a single task) and E G_T."""
         e = expect(self.plan.problem.reordered(order))
         return e.forgetting if len(order) > 1 else nan, e.generalization
+
+    def _page(self) -> Page:
+        reading = "Gray: how many orders have which value. Lines: the recommended, the given and the worst order."
+        pictures = [Picture(self.plot, reading), Picture(self.plan.plot, DISTANCES, SQUARE)]
+        return Page("In which order to learn", pictures)
 
     def _answer(self) -> str:
         quantity, best = describe_objective(self.plan.objective), format_number(self.plan.value, ".4g")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ebbing._pages import DISTANCES, Page, Picture
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing.order import _branch_and_bound, _unequal
 from ebbing.order._compilation import COMPILED
@@ -138,6 +139,9 @@ class Plan(Tabular):
             f"Plan({kind}T={self.problem.T}, objective={objective!r}, value={format_number(self.value)}, {bound}, "
             f"order={short_order(self.names)!r})"
         )
+
+    def _page(self) -> Page:
+        return Page("In which order to learn", [Picture(self.plot, DISTANCES)])
 
     def _tables(self) -> Sequence[Table]:
         e = expect(self.reordered)

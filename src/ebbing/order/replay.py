@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ebbing._pages import Page, Picture
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array, check_count, check_seconds, check_seed
 from ebbing.curriculum import Curriculum
@@ -119,6 +120,10 @@ class ReplayPlan(Tabular):
         from ebbing.plot.replay import plot_replay_plan
 
         return plot_replay_plan(self, ax=ax)
+
+    def _page(self) -> Page:
+        picture = Picture(self.plot, "A bar is a step; its pieces are samples of old tasks to mix into it.")
+        return Page("Which old data to replay when", [picture] if self.used else [])
 
     def _answer(self) -> str:
         quantity = describe_objective(self.objective)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from ebbing._pages import Page, Picture
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array, check_counts
 from ebbing.learners import LinearLearner, MinimumNorm, check_learner
@@ -86,6 +87,10 @@ class ReplayCurve(Tabular):
         from ebbing.plot.replay import plot_replay_curve
 
         return plot_replay_curve(self, ax=ax)
+
+    def _page(self) -> Page:
+        reading = "Forgetting and error against the samples of each old task, as a share of n, with the least."
+        return Page("How much old data to mix in", [Picture(self.plot, reading)])
 
     def _answer(self) -> str:
         return _gain("generalization", self.generalization, self.best_memory("generalization"))

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ebbing._tables import Table, Tabular, format_number
+from ebbing._pages import Page
+from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array, check_count, check_seconds, check_seed
 from ebbing.learners import LinearLearner, MinimumNorm, check_learner, simplify_learner
 from ebbing.order._best_order import Progress, check_progress
@@ -23,6 +25,9 @@ from ebbing.problem import Problem
 from ebbing.theory import InfiniteExpectationError
 from ebbing.theory._description import describe, describe_step_model
 from ebbing.theory._step_checks import check_rates_converge, check_single_tasks
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ALL_ORDERS = 8
 """Up to this many tasks all orders are tried."""
@@ -74,6 +79,19 @@ class ReplayOrder(Tabular):
     def gap(self) -> float:
         """The largest possible distance of the value from the best one, `value - lower_bound`."""
         return self.value - self.lower_bound
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the order as a pandas DataFrame.
+
+        Returns:
+            One row per task in the order of learning, with the columns `place` (from 1), `task` (name) and `index`
+            (from 0, in the problem as given).
+        """
+        places = range(1, len(self.order) + 1)
+        return to_frame({"place": places, "task": self.names, "index": self.order})
+
+    def _page(self) -> Page:
+        return Page("In which order to learn, with old data")
 
     def _answer(self) -> str:
         quantity, best = describe_objective(self.objective), format_number(self.value, ".4g")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ebbing._tables import Table, Tabular, format_number
+from ebbing._pages import Page
+from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array, check_seconds
 from ebbing.curriculum import Curriculum, CurriculumLike, check_curriculum
 from ebbing.learners import LinearLearner, MinimumNorm
@@ -23,6 +24,9 @@ from ebbing.problem import Problem, check_problem
 from ebbing.theory._step_checks import check_finite
 from ebbing.theory._step_rates import StepRates
 from ebbing.theory._steps import Mixtures
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 _SWEEPS, _CELLS = 20, 24
 
@@ -53,6 +57,20 @@ class Tuning(Tabular):
     def gap(self) -> float:
         """The largest possible distance of the value from the best one, `value - lower_bound`."""
         return self.value - self.lower_bound
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return the learner of each step as a pandas DataFrame.
+
+        Returns:
+            One row per step, with the column `step` (from 1) and one that has the name of the number that was tuned:
+            `penalty`, `time` or `weight`.
+        """
+        (number,) = vars(self.learners[0])
+        values = [vars(learner)[number] for learner in self.learners]
+        return to_frame({"step": range(1, len(values) + 1), number: values})
+
+    def _page(self) -> Page:
+        return Page("How far to learn")
 
     def _tables(self) -> Sequence[Table]:
         quantity = describe_objective(self.objective)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ebbing._pages import Page, Picture
 from ebbing._ranks import rank_correlation
 from ebbing._tables import Table, Tabular, count_of, format_number, to_frame
 from ebbing._validate import Array
@@ -95,6 +96,10 @@ class ForecastComparison(Tabular):
         from ebbing.plot.measurements import plot_forecast_comparison
 
         return plot_forecast_comparison(self, ax=ax)
+
+    def _page(self) -> Page:
+        reading = "A dot is an order: on the line, training forgot what was predicted."
+        return Page("What was predicted and what was measured", [Picture(self.plot, reading)])
 
     def _tables(self) -> Sequence[Table]:
         ranked = np.argsort(self.measured, kind="stable")

@@ -13,6 +13,7 @@ import numpy as np
 from torch import nn
 
 from ebbing import metrics
+from ebbing._pages import Page, Picture
 from ebbing._progress import Progress, reporting
 from ebbing._ranks import rank_correlation
 from ebbing._tables import Table, Tabular, count_of, format_number, to_frame, with_article
@@ -161,6 +162,11 @@ class Measurement(Tabular):
         from ebbing.plot.measurements import plot_measured_orders
 
         return plot_measured_orders(self, ax=ax)
+
+    def _page(self) -> Page:
+        reading = "A row is an order, a dot what it forgot with one seed. "
+        reading += "Orders whose dots overlap may differ by chance only."
+        return Page("What was measured in each order", [Picture(self.plot, reading)])
 
     def _tables(self) -> Sequence[Table]:
         F, G = self._without_rounding_errors(self.forgetting.mean(axis=1)), self.generalization.mean(axis=1)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from safetensors.torch import load
 
+from ebbing._pages import Page, forgotten_picture, matrix_picture
 from ebbing._tables import Table, Tabular, to_frame
 from ebbing._validate import Array
 from ebbing.learn.experiment import Experiment
@@ -102,6 +103,10 @@ class StreamRun(Tabular):
         from ebbing.plot.errors import plot_error_matrix
 
         return plot_error_matrix(100 * self.accuracies, self.tasks, label="accuracy (%)", ax=ax)
+
+    def _page(self) -> Page:
+        forgotten = forgotten_picture(self.accuracies, self.tasks, "accuracy")
+        return Page("What training forgot", [forgotten, matrix_picture(self.plot, self.tasks, "accuracy")])
 
     def _answer(self) -> str:
         if not self.finished or len(self.tasks) < 2:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from ebbing._pages import Page, Picture
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.curriculum import Curriculum
@@ -83,6 +84,9 @@ class Simulation(Tabular):
         """
         return _plot(self, ax, quantity)
 
+    def _page(self) -> Page:
+        return _page(self)
+
     def _answer(self) -> str:
         return _sentence(self)
 
@@ -134,6 +138,9 @@ class SimulatedMetrics(Tabular):
         """
         return _plot(self, ax, quantity)
 
+    def _page(self) -> Page:
+        return _page(self)
+
     def _answer(self) -> str:
         return _sentence(self)
 
@@ -142,6 +149,11 @@ class SimulatedMetrics(Tabular):
 
     def __repr__(self) -> str:
         return f"SimulatedMetrics(T={self.problem.T}, runs={len(self.generalization)})"
+
+
+def _page(result: Simulation | SimulatedMetrics) -> Page:
+    reading = "How many runs forget how much; the line is the theory's expectation."
+    return Page("What simulated runs forget", [Picture(result.plot, reading)])
 
 
 def _sentence(result: Simulation | SimulatedMetrics) -> str:

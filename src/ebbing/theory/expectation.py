@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebbing._limits import COVARIANCES_WITH_DEVIATIONS, TASKS_WITH_DEVIATIONS
+from ebbing._pages import Page, forgotten_picture, matrix_picture
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.curriculum import Curriculum, learned_before
@@ -176,6 +177,11 @@ class Expectation(Tabular):
 
         first = None if self._curriculum is None else self.first_steps
         return plot_error_matrix(self.errors, self.problem.names, first_steps=first, label="expected error", ax=ax)
+
+    def _page(self) -> Page:
+        names = self.problem.names
+        forgotten = forgotten_picture(self.errors, names, "error", self.first_steps)
+        return Page("What is expected to be forgotten", [forgotten, matrix_picture(self.plot, names, "error")])
 
     def _answer(self) -> str:
         first = self.first_steps

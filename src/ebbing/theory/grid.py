@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ebbing._limits import check_memory
+from ebbing._pages import Page, Picture
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._validate import Array, check_array, check_counts, check_non_negative, check_square_magnitude
 from ebbing.problem import Problem, check_problem
@@ -125,6 +126,10 @@ class ExpectationGrid(Tabular):
             else:
                 found |= {f"{name} {i}": row for i, row in enumerate(values, start=1)}
         return found
+
+    def _page(self) -> Page:
+        reading = "Expected forgetting against the number with the most values, a line for each of the others."
+        return Page("Expected forgetting over a grid of sizes", [Picture(self.plot, reading)])
 
     def _tables(self) -> Sequence[Table]:
         T, points = self.problem.T, self.generalization.size
