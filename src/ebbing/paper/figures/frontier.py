@@ -172,10 +172,10 @@ def _label_settings(ax: Axes, found: Sequence[Point]) -> None:
             boxes.append(text.get_window_extent())
         text.remove()
         best = min(range(len(_PLACES)), key=lambda i: _covered(boxes[i], taken, ax.bbox))
-        align, vertical, *offset = _PLACES[best]
+        align, vertical, right, up = _PLACES[best]
         line = {"arrowstyle": "-", "color": color, "lw": 0.6, "shrinkA": 0, "shrinkB": 4}
         look |= {"ha": align, "va": vertical, "arrowprops": line if 2 * best >= len(_PLACES) else None}
-        ax.annotate(setting, (point.memory, point.mean), offset, **look)
+        ax.annotate(setting, (point.memory, point.mean), (right, up), **look)
         taken.append(boxes[best])
 
 
