@@ -42,8 +42,8 @@ RESULTS = Path(__file__).with_name("results.md")
 HEAD = """# Benchmarks
 
 Times, ratios of times ("x") and memory, measured in one run after a check of equal results. *missed*: the target was
-not reached. sgemm is the matrix product on the same core; Gilmore-Lawler is the usual lower bound of such problems. What
-is at stake is the value of a mean order minus the lower bound. `make bench` writes this file.
+not reached. sgemm is the matrix product on the same core; Gilmore-Lawler is the usual lower bound of such problems.
+What is at stake is the value of a mean order minus the lower bound. `make bench` writes this file.
 """
 
 
