@@ -15,7 +15,6 @@ import dis
 import functools
 import hashlib
 import inspect
-import re
 import sys
 import sysconfig
 from contextlib import suppress
@@ -23,9 +22,6 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
-
-import torch
-from torch import nn
 
 _CONSTANTS = (bool, int, float, complex, str, bytes, type(None), type(...))
 _GENERATED = {"__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__replace__"}
@@ -51,39 +47,12 @@ def code_digest(part: object) -> str | None:
     """
     kind = type(part)
     installed = {kind.__module__.partition(".")[0]} if _is_foreign(kind.__module__) else set()
-    walk = _Walk(installed)
+    walk = CodeWalk(installed)
     for base in kind.__mro__:
         walk.add(base)
     for value in getattr(part, "__dict__", {}).values():
         walk.add(type(value))
     return hashlib.sha256("\n".join(walk.lines).encode()).hexdigest()[:32] if walk.lines else None
-
-
-def network_digest(network: nn.Module) -> str:
-    """Return a digest of a network's structure and weights.
-
-    Args:
-        network: The network.
-
-    Returns:
-        The first 32 hexadecimal digits of a SHA-256 over types and names of modules, and names, types, shapes and
-        values of parameters and buffers.
-
-    Example:
-        >>> network = nn.Linear(2, 1)
-        >>> before = network_digest(network)
-        >>> _ = nn.init.zeros_(network.weight)
-        >>> network_digest(network) == before
-        False
-    """
-    found = hashlib.sha256()
-    for name, module in network.named_modules():
-        settings = re.sub(r"\b0x[0-9a-f]+", "", module.extra_repr())  # addresses differ from process to process
-        found.update(f"{name} {type(module).__qualname__} {settings}\n".encode())
-    for name, value in (*network.named_parameters(), *network.named_buffers()):
-        found.update(f"{name} {value.dtype} {tuple(value.shape)}\n".encode())
-        found.update(value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy().tobytes())
-    return found.hexdigest()[:32]
 
 
 def _is_foreign(module: str) -> bool:
@@ -92,7 +61,7 @@ def _is_foreign(module: str) -> bool:
     return top not in ("ebbing", "torch", "builtins") and top not in sys.stdlib_module_names
 
 
-class _Walk:
+class CodeWalk:
     """The lines that describe some classes and functions, and everything of the user's that they refer to.
 
     Args:
@@ -122,7 +91,7 @@ class _Walk:
         elif isinstance(value, (*_CONSTANTS, frozenset)):
             self.lines.append(_constant(value))
         elif isinstance(value, type | FunctionType):
-            if id(value) not in self.seen and self._follows(value.__module__):
+            if id(value) not in self.seen and self.follows(value.__module__):
                 self.seen.add(id(value))
                 if isinstance(value, type):
                     self._add_class(value)
@@ -164,13 +133,20 @@ class _Walk:
         for name in read:
             value = scope.get(name)
             if isinstance(value, ModuleType):
-                if self._follows(value.__name__):
+                if self.follows(value.__name__):
                     self.add([vars(value).get(attribute) for attribute in attributes])
             elif name in scope and name not in written:
                 self.add(value)
 
-    def _follows(self, module: str) -> bool:
-        """Whether a module is the user's: of the packages named, or not installed."""
+    def follows(self, module: str) -> bool:
+        """Return whether a module is the user's: of the packages named, or not installed.
+
+        Args:
+            module: The name of the module.
+
+        Returns:
+            Whether its code is described.
+        """
         if not _is_foreign(module) or module.partition(".")[0] in self.packages:
             return _is_foreign(module)
         file = getattr(sys.modules.get(module), "__file__", None)

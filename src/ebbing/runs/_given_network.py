@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +17,7 @@ from ebbing.forecasting._network import check_network, to_tensors, trained_param
 from ebbing.forecasting._reading import take
 from ebbing.forecasting.targets import Targets
 from ebbing.learn import CustomTasks
+from ebbing.learn._network_digest import network_digest
 from ebbing.learn.training._outputs import call_network
 
 _ALL = 2**40
@@ -34,17 +34,12 @@ class GivenNetwork:
     network: nn.Module
 
     def settings(self) -> dict[str, Any]:
-        """Return what results are stored under: the network's layers and a hash of its weights.
+        """Return what results are stored under: a digest of the network.
 
         Returns:
             The settings.
         """
-        digest = hashlib.sha256()
-        for name, value in self.network.state_dict().items():
-            digest.update(f"{name} {value.dtype} {tuple(value.shape)}".encode())
-            digest.update(value.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
-        trained = [name for name, value in self.network.named_parameters() if value.requires_grad]
-        return {"layers": repr(self.network), "trained": trained, "weights": digest.hexdigest()}
+        return {"network": network_digest(self.network)}
 
     def build(self, seed: int) -> nn.Module:
         """Return a copy of the network.

@@ -9,10 +9,9 @@ from typing import Any
 import pytest
 import torch
 import toy_runs
-from torch import nn
 
 from ebbing.learn import CustomTasks, Experiment, FiveLayers, Gpm, Sgd, prefix_tree
-from ebbing.learn._code_digest import code_digest, network_digest
+from ebbing.learn._code_digest import code_digest
 from ebbing.runs import execute
 
 store, trained = toy_runs.store, toy_runs.trained  # fixtures
@@ -222,28 +221,3 @@ def test_initial_network_of_the_seed_enters_the_key(experiment):
     built = [made.describe(seed)["architecture"].pop("built") for seed in (0, 1, 0)]
     assert built[0] == built[2] != built[1]
     assert "built" not in replace(made, architecture=FiveLayers()).describe()["architecture"]
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        nn.Sequential(nn.Linear(2, 1), nn.Tanh()),
-        nn.Sequential(nn.Linear(2, 1, bias=False), nn.ReLU()),
-        nn.Sequential(nn.Linear(2, 1), nn.ReLU()).double(),
-        nn.Sequential(nn.Linear(2, 1), nn.ReLU(), nn.Dropout(0.5)),
-    ],
-)
-def test_network_digest_has_structure_and_types(other):
-    network = nn.Sequential(nn.Linear(2, 1), nn.ReLU())
-    for model in (network, other):
-        for parameter in model.parameters():
-            nn.init.ones_(parameter)
-    assert network_digest(network) != network_digest(other)
-
-
-def test_network_digest_has_buffers_and_settings():
-    network = nn.BatchNorm1d(2)
-    before = network_digest(network)
-    network.get_buffer("running_mean").fill_(1.0)
-    assert network_digest(network) != before
-    assert network_digest(nn.Dropout(0.1)) != network_digest(nn.Dropout(0.2))
