@@ -29,6 +29,7 @@ HEAT_MAP = "A row is a moment, a column a task: from the line down, the task has
 FORGOTTEN = "An arrow for each task, from just learned to the end. Orange: forgotten. Blue: later tasks improved it."
 DISTANCES = "How far apart the tasks' solutions are: the darker, the farther. Neighbors are learned one after another."
 ORDERS = "All orders from best to worst, with the advised and the given one."
+SOME_ORDERS = "Random orders from best to worst, with the best and the worst order found and the given one."
 SIMILARITY = (
     "How alike the tasks are to the model. 1: the same; 0: neither helps the other; below 0: learning one undoes the "
     "other."

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ebbing._pages import ORDERS, Page, Picture
+from ebbing._pages import ORDERS, SOME_ORDERS, Page, Picture
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.forecasting._confidence import Confidence, mean_and_error
@@ -129,6 +129,11 @@ class ForecastPlan(Tabular):
         alike = self.given - self.value <= NEGLIGIBLE * self.initial_error
         return alike and self.task_names != self.names and self.task_names in self.as_good and not self._given_is_worse
 
+    @property
+    def _given_is_kept(self) -> bool:
+        """Whether the order as given is the best, or about as good."""
+        return self.task_names == self.names or self._given_is_as_good
+
     @cached_property
     def as_good(self) -> tuple[tuple[str, ...], ...]:
         """The orders that were compared and are not clearly worse than the advised one, which comes first.
@@ -180,18 +185,20 @@ class ForecastPlan(Tabular):
         return tuple(self.task_names[i] for i in order)
 
     def _page(self) -> Page:
-        return Page("In which order your model should learn", [Picture(self.plot, ORDERS)])
+        reading = ORDERS if self.complete else SOME_ORDERS
+        return Page("In which order your model should learn", [Picture(self.plot, reading)])
 
     def _answer(self) -> str:
         if not self.matters:
             return f"{self._why_not.partition(':')[0]}."
         quantity, value, given = describe_objective(self.objective, ""), self.value, self.given
-        if self._given_is_as_good:
+        if self._given_is_kept:
+            others = "no order is clearly better" if self._given_is_as_good else "no order is predicted to have less"
             return (
                 f"Keep your order, {join(self.task_names)}: the predicted {quantity} is {format_number(given, '.2g')}, "
-                f"{format_number(self.random, '.2g')} in a random order, and no order is clearly better."
+                f"{format_number(self.random, '.2g')} in a random order, and {others}."
             )
-        doubt = "" if self._given_is_worse or self.names == self.task_names else " These examples do not prove it."
+        doubt = "" if self._given_is_worse else " These examples do not prove it."
         accuracy = ""
         if self.accuracies is not None:
             accuracy = f", and accuracy at the end {self.accuracies[0]:.0%} instead of {self.accuracies[1]:.0%}"
@@ -203,7 +210,7 @@ class ForecastPlan(Tabular):
 
     def _tables(self) -> Sequence[Table]:
         quantity = describe_objective(self.objective, "")
-        if self.matters and self._given_is_as_good:
+        if self.matters and self._given_is_kept:
             heading = f"Keep your order: no other is predicted to be worth a change.\n  {join(self.task_names)}"
         elif self.matters:
             heading = f"Learn in this order for the least {quantity}:\n  {join(self.names)}"

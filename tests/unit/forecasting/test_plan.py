@@ -241,6 +241,11 @@ def test_given_order_that_is_as_good_is_kept():
     assert plan.summary().startswith("Keep your order: no other is predicted to be worth a change.\n  a > b > c")
     assert plan.recommended == ("a", "b", "c")
     assert "Keep your order, a > b > c: the predicted forgetting is 0.11, 0.37 in a random order" in plan._answer()
+    best = replace(plan, task_names=("b", "a", "c"), order=given, given=0.10)
+    assert best.matters
+    assert best.names == best.recommended == ("b", "a", "c")
+    assert best.summary().startswith("Keep your order: no other is predicted to be worth a change.\n  b > a > c")
+    assert best._answer().endswith("0.37 in a random order, and no order is predicted to have less.")
     clearly = replace(plan, given=0.5, confidence=Confidence(orders, np.array([[0.1, 0.5, 0.9], [0.1, 0.5, 0.9]])))
     assert clearly.summary().startswith("Learn in this order for the least forgetting:\n  b > a > c")
     unproven = replace(plan, given=0.5)  # on halves, by chance, it is as good
