@@ -13,7 +13,7 @@ import ebbing
 from ebbing.forecasting import Examples
 from ebbing.learn import CustomTasks, Experiment, FineTuning, Schedule, Sgd, train_reference
 from ebbing.runs import Measurement, Store, measure
-from ebbing.runs.measurement import GivenNetwork
+from ebbing.runs._given_network import GivenNetwork
 
 METHOD = Sgd(learning_rate=0.5, epochs=20, batch_size=10)
 
