@@ -53,7 +53,7 @@ def measure(
             a method `build(seed)`, which gives every seed a network of its own. It returns outputs (n, outputs), or an
             object with such `logits`, as transformers do.
         tasks: Data by task, as for `ebbing.forecast`, with inputs in one tensor or in several by name. Labels are yes
-            or no, or classes; regression can be forecast, but not measured.
+            or no, or classes, or floating-point numbers for regression, which is learned by the squared error.
         orders: The orders to train, as names of tasks; None for all of up to five tasks.
         seeds: The seeds of training: of the order of batches, of dropout, and of `build(seed)`.
         method: How each task is learned; None for plain gradient descent in batches,
@@ -69,11 +69,11 @@ def measure(
             the work that is done.
 
     Returns:
-        The error and accuracy matrices of all orders and seeds.
+        The error matrices of all orders and seeds, in the units of a forecast, and but for regression the accuracies.
 
     Raises:
-        ValueError: If the tasks are regression, there is one alone, or there are too many for all orders; or if the
-            method or the seeds are none.
+        ValueError: If there is one task alone, or there are too many for all orders; or if the method or the seeds are
+            none.
         FloatingPointError: If training diverged.
     """
     architecture = GivenNetwork(network) if isinstance(network, nn.Module) else network
@@ -85,18 +85,19 @@ def measure(
     chosen = _check_seeds(seeds)
     if isinstance(tasks, Mapping) and len(tasks) == 1:
         raise ValueError(f"tasks has {next(iter(tasks))!r} alone: forgetting needs two tasks or more; give another")
-    experiment = Experiment(
-        read_tasks(architecture, tasks, train_size, test_size), architecture, method or DEFAULT_METHOD
-    )
+    data = read_tasks(architecture, tasks, train_size, test_size)
+    experiment = Experiment(data, architecture, method or DEFAULT_METHOD)
     sequences = _sequences(tasks, orders)
     nodes = [node for seed in chosen for node in prefix_tree(sequences, seed)]
     with reporting(progress, "training") as report:
         folder = store if isinstance(store, Store) else Store(store)
-        execution = Execution(experiment, nodes, folder, report, needs_accuracies=True)
+        execution = Execution(experiment, nodes, folder, report, needs_accuracies=not data.regression)
         execution.run(Resources(workers, cluster, device))
     errors = np.array([execution.collect(order, chosen)[0] for order in sequences])
     _check_finite(sequences, chosen, errors)
-    accuracies = np.array([execution.collect_accuracies(order, chosen) for order in sequences])
+    accuracies = None
+    if not data.regression:
+        accuracies = np.array([execution.collect_accuracies(order, chosen) for order in sequences])
     return Measurement(sequences, chosen, errors, accuracies)
 
 

@@ -16,6 +16,7 @@ from ebbing._tables import Table, Tabular, count_of, format_number, to_frame, wi
 from ebbing._validate import Array
 from ebbing.forecasting import Forecast
 from ebbing.forecasting._seeds import NOTHING_RANDOM, are_identical
+from ebbing.forecasting._summary import Kind
 from ebbing.order._tables import join_names
 from ebbing.runs.forecast_comparison import ForecastComparison
 
@@ -34,14 +35,20 @@ class Measurement(Tabular):
     Attributes:
         orders: The orders, as names of tasks.
         seeds: The seeds of training.
-        errors: The error matrix of each order and seed (orders, seeds, T+1, T).
-        accuracies: The share of right answers instead of errors, in the same shape.
+        errors: The error matrix of each order and seed (orders, seeds, T+1, T), as `Forecast.errors` defines errors:
+            for regression the mean squared error over examples and outputs.
+        accuracies: The share of right answers instead of errors, in the same shape; None for regression.
     """
 
     orders: tuple[tuple[str, ...], ...]
     seeds: tuple[int, ...]
     errors: Array
-    accuracies: Array
+    accuracies: Array | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """Whether results are stated as accuracies (yes-or-no labels and classes) or as errors (regression)."""
+        return "error" if self.accuracies is None else "accuracy"
 
     @property
     def forgetting(self) -> Array:
@@ -64,9 +71,9 @@ class Measurement(Tabular):
         return float(self._learned.mean())
 
     @property
-    def final_accuracy(self) -> Array:
-        """The mean accuracy at the end of each order and seed (orders, seeds)."""
-        return self.accuracies[:, :, -1].mean(axis=-1)
+    def final_accuracy(self) -> Array | None:
+        """The mean accuracy at the end of each order and seed (orders, seeds); None for regression."""
+        return None if self.accuracies is None else self.accuracies[:, :, -1].mean(axis=-1)
 
     @property
     def _learned(self) -> Array:
@@ -98,12 +105,18 @@ class Measurement(Tabular):
             what that order loses, in units of a mean order minus the best.
 
         Raises:
-            ValueError: If it is no forecast.
+            ValueError: If it is no forecast, or one of regression where answers were measured, or the other way around.
         """
         if not callable(getattr(forecast, "forgetting", None)):
             raise ValueError(
                 f"forecast is {with_article(type(forecast).__name__)}: give a forecast of the same tasks, such as "
                 "ebbing.forecast(network, tasks)"
+            )
+        if (kind := getattr(forecast, "kind", self.kind)) != self.kind:
+            labels = {"accuracy": "answers", "error": "numbers (regression)"}
+            raise ValueError(
+                f"the forecast is of labels that are {labels[kind]}, but labels that are {labels[self.kind]} were "
+                "measured: give a forecast of the same tasks"
             )
         predicted = np.array([forecast.forgetting(order) for order in self.orders])
         predicted_accuracy = None
@@ -114,25 +127,28 @@ class Measurement(Tabular):
             predicted,
             self.forgetting.mean(axis=1),
             predicted_accuracy,
-            self.final_accuracy.mean(axis=1),
+            None if self.final_accuracy is None else self.final_accuracy.mean(axis=1),
             getattr(forecast, "training", ""),
+            np.array([forecast.generalization(order) for order in self.orders]),
+            self.generalization.mean(axis=1),
         )
 
     def to_frame(self) -> pd.DataFrame:
         """Return forgetting, generalization error and accuracy at the end as a pandas DataFrame.
 
         Returns:
-            One row per order and seed with the columns `order`, `seed`, `forgetting`, `generalization` and `accuracy`.
+            One row per order and seed with the columns `order`, `seed`, `forgetting`, `generalization` and, but for
+            regression, `accuracy`.
         """
-        return to_frame(
-            {
-                "order": [order for order in self.orders for _ in self.seeds],
-                "seed": list(self.seeds) * len(self.orders),
-                "forgetting": self.forgetting.ravel(),
-                "generalization": self.generalization.ravel(),
-                "accuracy": self.final_accuracy.ravel(),
-            }
-        )
+        columns = {
+            "order": [order for order in self.orders for _ in self.seeds],
+            "seed": list(self.seeds) * len(self.orders),
+            "forgetting": self.forgetting.ravel(),
+            "generalization": self.generalization.ravel(),
+        }
+        if self.final_accuracy is not None:
+            columns["accuracy"] = self.final_accuracy.ravel()
+        return to_frame(columns)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the forgetting of each order, a dot for each seed, the best order on top.
@@ -156,24 +172,22 @@ class Measurement(Tabular):
         F, G = self._without_rounding_errors(self.forgetting.mean(axis=1)), self.generalization.mean(axis=1)
         ranked = np.argsort(F, kind="stable")
         shown = ranked if len(ranked) <= 10 else [*ranked[:5], *ranked[-5:]]
-        columns = ["order", "forgetting", "generalization error", "accuracy at the end"]
-        rows = [
-            [
-                join_names(self.orders[k]),
-                *(format_number(float(values[k]), ".4g") for values in (F, G)),
-                f"{self.final_accuracy[k].mean():.0%}",
-            ]
-            for k in shown
-        ]
+        columns = ["order", "forgetting", "generalization error"]
+        rows = [[join_names(self.orders[k]), *(format_number(float(v[k]), ".4g") for v in (F, G))] for k in shown]
+        if self.final_accuracy is not None:
+            columns.append("accuracy at the end")
+            rows = [[*row, f"{self.final_accuracy[k].mean():.0%}"] for row, k in zip(rows, shown, strict=True)]
         mean = float(self._without_rounding_errors(F.mean()))
         notes = [
             *self._doubts(),
-            f"Mean of all orders: forgetting {format_number(mean, '.4g')}. Mean error: "
-            f"{format_number(self.initial_error, '.2g')} before training, {format_number(self.learned_error, '.2g')} "
-            "just learned.",
-            f"Mean accuracy: {self.accuracies[:, :, 0].mean():.0%} before training, "
-            f"{_just_learned(self.accuracies).mean():.0%} just learned, {self.final_accuracy.mean():.0%} at the end.",
+            f"Mean of all orders: forgetting {format_number(mean, '.4g')}. {self._describe_errors()}",
         ]
+        if self.accuracies is not None:
+            notes.append(
+                f"Mean accuracy: {self.accuracies[:, :, 0].mean():.0%} before training, "
+                f"{_just_learned(self.accuracies).mean():.0%} just learned, {self.accuracies[:, :, -1].mean():.0%} at "
+                "the end."
+            )
         if self._is_repeated:
             notes.append(NOTHING_RANDOM)
         elif len(self.seeds) > 1:
@@ -183,6 +197,18 @@ class Measurement(Tabular):
         if len(ranked) > 10:
             heading += ", the first and the last five"
         return (Table(heading, columns, rows, notes),)
+
+    def _describe_errors(self) -> str:
+        """Return the mean errors before training and just learned and, if accuracies do not tell it, at the end."""
+        levels = self.initial_error, self.learned_error, float(self.errors[:, :, -1].mean())
+        before, learned, end = map(self._format, levels)
+        if self.accuracies is not None:
+            return f"Mean error: {before} before training, {learned} just learned."
+        return f"Mean squared error: {before} before training, {learned} just learned, {end} at the end."
+
+    def _format(self, error: float) -> str:
+        """Return an error; those of regression have any scale, so more digits are told apart."""
+        return format_number(error, ".2g" if self.kind == "accuracy" else ".4g")
 
     def _without_rounding_errors(self, forgetting: Any) -> Array:
         """Return forgetting with 0 for what is zero but for rounding errors, as differences of equal errors are."""
@@ -197,7 +223,7 @@ class Measurement(Tabular):
         old, new = (float(np.mean([errors[name] for name in found])) for errors in (before, after))
         who = "Tasks" if len(found) == len(before) else ", ".join(found)
         what = "was" if len(found) == 1 < len(before) else "were"
-        begin = f"error {format_number(new, '.2g')} just learned, {format_number(old, '.2g')} before"
+        begin = f"error {self._format(new)} just learned, {self._format(old)} before"
         if new * HARDLY > old:
             return [f"{who} {what} not learned: {begin}. Training may have diverged: give a lower learning rate."]
         return [

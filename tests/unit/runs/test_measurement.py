@@ -24,7 +24,7 @@ def data(kind="yes or no"):
     for name in ("a", "b", "c"):
         x = random.standard_normal((40, 6)).astype(np.float32)
         y = x @ random.standard_normal(6)
-        labels = {"yes or no": (y > 0).astype(int), "classes": np.digitize(y, [-1, 1]), "regression": y}[kind]
+        labels = {"yes or no": (y > 0).astype(int), "classes": np.digitize(y, [-1, 1])}[kind]
         found[name] = {"train": (x[:25], labels[:25]), "test": (x[25:], labels[25:])}
     return found
 
@@ -272,8 +272,6 @@ def test_bad_measurements(tmp_path):
         measure("linear", data(), store=tmp_path)
     with pytest.raises(ValueError, match=r"is torch\.float64: `measure` trains in float32"):
         measure(network().double(), data(), store=tmp_path)
-    with pytest.raises(ValueError, match="not regression"):
-        measure(network(), data("regression"), store=tmp_path)
     with pytest.raises(ValueError, match=r"returns shape \(1,\) for one example: `measure` trains outputs"):
         measure(nn.Sequential(network(), nn.Flatten(0)), data(), store=tmp_path)
     with pytest.raises(ValueError, match="Sequential fails on one example"):
