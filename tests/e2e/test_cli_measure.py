@@ -92,6 +92,7 @@ def test_json_has_every_number(run, tmp_path):
     assert found["orders"] == orders
     assert found["seeds"] == [3]
     assert np.array_equal(found["errors"], measured.errors)
+    assert measured.accuracies is not None
     assert np.array_equal(found["accuracies"], measured.accuracies)
     assert np.array_equal(found["forgetting"], measured.forgetting)
     assert found["seed_agreement"] is None

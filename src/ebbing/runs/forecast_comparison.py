@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsFloat
 
 import numpy as np
 
@@ -74,7 +74,7 @@ class ForecastComparison(Tabular):
     def _is_regression(self) -> bool:
         return self.measured_accuracy is None
 
-    def _format(self, value: float) -> str:
+    def _format(self, value: SupportsFloat) -> str:
         """Return an error; those of regression have any scale, so more digits are told apart."""
         return format_number(float(value), ".4g" if self._is_regression else ".2g")
 

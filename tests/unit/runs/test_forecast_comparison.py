@@ -50,8 +50,11 @@ def test_summary_of_regression_has_no_accuracies():
 
 
 def test_summary_of_regression_has_errors_at_the_end():
-    errors = {"predicted_generalization": np.array([1200.5, 3, 4]), "measured_generalization": np.array([1234.5, 6, 7])}
-    found = ForecastComparison(ORDERS, 1000 * COMPARISON.predicted, 1000 * COMPARISON.measured, **errors)
+    found = replace(
+        ForecastComparison(ORDERS, 1000 * COMPARISON.predicted, 1000 * COMPARISON.measured),
+        predicted_generalization=np.array([1200.5, 3, 4]),
+        measured_generalization=np.array([1234.5, 6, 7]),
+    )
     text = " ".join(found.summary().split())
     assert "order predicted forgetting measured predicted error measured a > b 300 200 1200 1234 b > a 100" in text
     assert "Error: mean squared error at the end, the mean of all tasks. Of these orders, b > a is predicted" in text

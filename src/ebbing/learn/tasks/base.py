@@ -8,7 +8,7 @@ other sequence with that seed, at any position. Sequences can therefore share tr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import torch
@@ -83,7 +83,7 @@ class TaskData:
     test_labels: torch.Tensor
     validation_inputs: TaskInputs | None = None
     validation_labels: torch.Tensor | None = None
-    regression: bool = False
+    regression: bool = field(default=False, kw_only=True)
 
     def to(self, device: torch.device | str) -> TaskData:
         """Return the same data on another device.
