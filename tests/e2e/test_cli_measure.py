@@ -24,9 +24,8 @@ def stream():  # examples that can be read once
     rows = random.standard_normal((2, 40, 6)).astype("float32")
     return {name: ((row, int(row[0] > 0)) for row in part) for name, part in zip(("one", "two"), rows)}
 
-def numbers():
-    rows = np.eye(6, dtype="float32")
-    return {name: (rows, rows[:, 0] - 0.3) for name in ("one", "two")}
+def line():
+    return torch.nn.Linear(6, 1)
 """
 SETTINGS: dict[str, Any] = {"epochs": 5, "batch_size": 10}
 OPTIONS = ("--epochs", "5", "--batch-size", "10")
@@ -93,12 +92,59 @@ def test_json_has_every_number(run, tmp_path):
     assert found["orders"] == orders
     assert found["seeds"] == [3]
     assert np.array_equal(found["errors"], measured.errors)
+    assert measured.accuracies is not None
     assert np.array_equal(found["accuracies"], measured.accuracies)
     assert np.array_equal(found["forgetting"], measured.forgetting)
     assert found["seed_agreement"] is None
     assert set(found["forecast"]) == {
-        *("training", "forgetting", "accuracy", "rank_correlation", "orders_better", "regret")
+        *("training", "forgetting", "generalization", "accuracy", "rank_correlation", "orders_better", "regret")
     }
+
+
+@pytest.fixture(scope="module")
+def prices(folder):
+    """CSV files of regression; the numbers of a file and of all its examples are the same in Python."""
+    random = np.random.default_rng(0)
+    (folder / "prices").mkdir()
+    found = {}
+    for name in ("flats", "houses"):
+        inputs, direction = random.standard_normal((80, 6)).round(3), random.standard_normal(6)
+        labels = (inputs @ direction + 0.3 * random.standard_normal(80)).round(3)
+        lines = [",".join(map(str, (*row, label))) for row, label in zip(inputs, labels, strict=True)]
+        (folder / "prices" / f"{name}.csv").write_text("\n".join(["a,b,c,d,e,f,price", *lines]) + "\n")
+        found[name] = (inputs, labels)
+    return found
+
+
+REGRESSION = ("prices", "--model", "my_measured:line", "--label", "price", "--epochs", "200", "--batch-size", "60")
+
+
+def test_regression_agrees_with_the_forecast_from_files(run, folder, prices, tmp_path):
+    """A linear network, trained long in one batch, forgets what is predicted: every number is of the same unit."""
+    done = run(*REGRESSION, "--out", "regression", "--json")
+    assert done.returncode == 0, done.stderr
+    found = parse(done.stdout)
+    assert found["accuracies"] is None
+    assert found["forecast"]["accuracy"] is None
+    assert np.allclose(found["forecast"]["forgetting"], np.mean(found["forgetting"], axis=1), rtol=1e-3)
+    assert np.allclose(found["forecast"]["generalization"], np.mean(found["generalization"], axis=1), rtol=1e-3)
+    torch.manual_seed(0)
+    method = Sgd(epochs=200, batch_size=60)
+    measured = ebbing.measure(torch.nn.Linear(6, 1), prices, method=method, store=tmp_path)
+    assert np.array_equal(found["errors"], measured.errors)
+
+
+def test_regression_is_shown_without_accuracies(run, folder, prices):
+    files = ("--plot", "prices.png", "--html", "prices.html")
+    done = run(*REGRESSION, "--out", "regression", "--training-error", "0.5", *files)
+    assert done.returncode == 0, done.stderr
+    text = " ".join(done.stdout.split())
+    assert "ccuracy" not in text
+    assert "order predicted forgetting measured predicted error measured flats" in text
+    assert "Mean squared error: " in text
+    assert "Forecast: each task trained to a mean squared error of 0.5." in text
+    assert (folder / "prices.png").read_bytes().startswith(b"\x89PNG")
+    assert "What was predicted and what was measured" in (folder / "prices.html").read_text()
 
 
 def test_streams_are_read_for_training_and_for_the_forecast(run):
@@ -131,7 +177,10 @@ def test_finished_runs_are_found_again(run, folder):
         (("tasks", "--model", "my_measured:build", "--order", "cats"), "--order (('cats',),): give some orders of two"),
         (("tasks", "--model", "my_measured:build", "--training-accuracy", "2"), "--training-accuracy 2: give"),
         (("tasks", "--model", "my_measured:build", "--plot", "a.gif"), "a.gif: a picture's name ends in"),
-        (("my_measured:numbers", "--model", "my_measured:build"), "labels are numbers: `measure` trains yes-or-no"),
+        (
+            ("tasks", "--model", "my_measured:build", "--training-error", "0.1", "--training-accuracy", "0.9"),
+            "--training-accuracy 0.9, --training-error 0.1: say how far tasks are trained in one way",
+        ),
     ],
 )
 def test_bad_input_ends_with_one_line(run, arguments, message):

@@ -60,6 +60,12 @@ def measure(
             help="For the forecast, if training is brief: the accuracy on training data that it reaches, from 0 to 1.",
         ),
     ] = None,
+    training_error: Annotated[
+        float | None,
+        typer.Option(
+            parser=parse_number, metavar="NUMBER", help="The same as a mean squared error, which regression has."
+        ),
+    ] = None,
     seeds: Annotated[
         int,
         typer.Option(
@@ -106,7 +112,7 @@ def measure(
 
     check_picture(plot)
     check_html(html)
-    Extent(training_accuracy=training_accuracy)
+    Extent(training_accuracy=training_accuracy, training_error=training_error)
     kinds = {"sgd": Sgd, "adam": Adam}
     if optimizer not in kinds:
         raise ValueError(f"--optimizer {optimizer}: give {' or '.join(kinds)}")
@@ -135,8 +141,9 @@ def measure(
         save(measured, plot)
     comparison = None
     try:  # the tasks are read again: they may be streams
+        data = load_tasks(tasks, label, classes)
         comparison = measured.compare(
-            ebbing.forecast(network, load_tasks(tasks, label, classes), training_accuracy=training_accuracy)
+            ebbing.forecast(network, data, training_accuracy=training_accuracy, training_error=training_error)
         )
     except (ValueError, MemoryError) as error:
         print_message(f"no forecast to compare with: {reword(str(error))}")

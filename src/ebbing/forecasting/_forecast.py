@@ -200,7 +200,6 @@ class Forecast(Tabular):
                 found.complete,
                 float(self.model.errors([]).mean()),
                 confidence,
-                self.model.targets.kind,
                 accuracies,
             )
         return self._plans[key]

@@ -14,7 +14,6 @@ from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.forecasting._confidence import Confidence, mean_and_error
 from ebbing.forecasting._search import Objective
-from ebbing.forecasting.targets import Kind
 from ebbing.order._tables import describe_objective
 from ebbing.order._tables import join_names as join
 
@@ -58,7 +57,6 @@ class ForecastPlan(Tabular):
         complete: Whether these are all orders, so that no order has a lower value.
         initial_error: The mean error of the initial model, the scale of what is negligible.
         confidence: What the same orders are worth on random halves of the examples.
-        target_kind: What labels are: "yes or no", "two classes", "classes" or "regression".
         accuracies: The mean accuracy at the end in the advised, the given and the worst order; None for regression.
     """
 
@@ -74,7 +72,6 @@ class ForecastPlan(Tabular):
     complete: bool
     initial_error: float
     confidence: Confidence
-    target_kind: Kind
     accuracies: tuple[float, float, float] | None = None
 
     @property
@@ -264,11 +261,10 @@ class ForecastPlan(Tabular):
             if self.complete
             else f"There are too many orders to compute all: beam and exchange search; {len(self.orders)} random ones."
         )
-        how = "train some orders" if self.target_kind == "regression" else "ebbing.measure"
         sure = (
             f"How sure: the best order on one half of the examples gains {self._gains} on the other half; the halves "
             f"rank orders with a correlation of {self.confidence.agreement:.2f}. Training runs also differ by chance; "
-            f"to see how much: {how}."
+            "to see how much: ebbing.measure."
         )
         return [found, sure]
 

@@ -32,6 +32,7 @@ def measurement_json(measured: Measurement, comparison: ForecastComparison | Non
         and {
             "training": comparison.training,
             "forgetting": comparison.predicted,
+            "generalization": comparison.predicted_generalization,
             "accuracy": comparison.predicted_accuracy,
             "rank_correlation": comparison.rank_correlation,
             "orders_better": comparison.orders_better,

@@ -11,24 +11,33 @@ from torch import Tensor
 
 from ebbing._validate import Array
 from ebbing.learn.tasks.base import Occurrence, check_sequence, occurrences
+from ebbing.learn.training._regression import squared_error
 
 Row = dict[str, float]
 """The errors of one network, by the occurrence "task#index"."""
 
 
-def error(outputs: Tensor, labels: Tensor) -> float:
-    """Compute the error of outputs: the mean squared error of probabilities, or the share of wrong classes.
+def error(outputs: Tensor, labels: Tensor, *, regression: bool = False) -> float:
+    """Compute the error of outputs: the mean squared error of probabilities or numbers, or the share of wrong classes.
 
     Args:
-        outputs: Logits: (n, 1) for binary labels, (n, classes) for classes.
-        labels: Binary labels from 0 to 1 (n, 1), or int64 classes (n,).
+        outputs: Logits: (n, 1) for binary labels, (n, classes) for classes. For regression, predictions (n, C).
+        labels: Binary labels from 0 to 1 (n, 1), or int64 classes (n,). For regression, numbers (n, C).
+        regression: Whether labels are numbers, which outputs should equal.
 
     Returns:
-        For binary labels the mean of (sigmoid(output) - label)^2; for classes the share of wrong predictions.
+        For binary labels the mean of (sigmoid(output) - label)^2; for classes the share of wrong predictions; for
+        regression the mean of (output - label)^2 over examples and outputs.
 
     Raises:
-        ValueError: If binary labels and outputs differ in shape.
+        ValueError: If labels that are no classes differ in shape from the outputs.
+
+    Example:
+        >>> error(torch.tensor([[3.0, 0.0]]), torch.tensor([[1.0, 0.0]]), regression=True)
+        2.0
     """
+    if regression:
+        return float(squared_error(outputs.detach().to(torch.float64), labels.to(torch.float64)))
     if labels.dtype == torch.int64:
         return float((outputs.argmax(1) != labels).to(torch.float64).mean())
     if outputs.shape != labels.shape:

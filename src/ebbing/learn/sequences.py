@@ -87,7 +87,7 @@ class NodeResult:
         errors: Test error of every occurrence in `Node.test_occurrences`, by its name "task#index".
         training_error: Error on the training data of the last task; None for the initial network.
         weights: The learner's state in the safetensors format.
-        accuracies: The share of right answers on the same test examples, by the same names.
+        accuracies: The share of right answers on the same test examples, by the same names; none for regression.
         seconds: How long training and testing took, which does not belong to the result.
     """
 
@@ -162,13 +162,15 @@ def train_node(
         if node.path:
             data = experiment.tasks.load(node.path[-1], node.seed).to(device)
             _learn(learner, node.path, data, node.seed, checkpoint=checkpoint, progress=progress)
-            training_error = _error(learner, node.path[-1], data.train_inputs, data.train_labels)
+            training_error = _training_error(learner, node.path[-1], data)
         errors, accuracies = {}, {}
         for occurrence in node.test_occurrences:
-            inputs, labels = _load_test(experiment.tasks, occurrence, node.seed)
+            inputs, labels, regression = _load_test(experiment.tasks, occurrence, node.seed)
             inputs, labels = map_inputs(lambda part: part.to(device), inputs), labels.to(device)
             outputs = _outputs(learner, occurrence, inputs)
-            errors[str(occurrence)], accuracies[str(occurrence)] = error(outputs, labels), accuracy(outputs, labels)
+            errors[str(occurrence)] = error(outputs, labels, regression=regression)
+            if not regression:
+                accuracies[str(occurrence)] = accuracy(outputs, labels)
         return NodeResult(errors, training_error, save(learner.state()), accuracies, time.monotonic() - began)
 
 
@@ -191,9 +193,8 @@ def train_reference(experiment: Experiment, sequence: Sequence[str], seed: int) 
     for t in range(len(path) + 1):
         if t:
             _learn(learner, path[:t], data[t - 1], seed)
-            training_errors.append(_error(learner, path[t - 1], data[t - 1].train_inputs, data[t - 1].train_labels))
-        tests = zip(path, data, strict=True)
-        matrix.append([_error(learner, occurrence, d.test_inputs, d.test_labels) for occurrence, d in tests])
+            training_errors.append(_training_error(learner, path[t - 1], data[t - 1]))
+        matrix.append([_test_error(learner, occurrence, d) for occurrence, d in zip(path, data, strict=True)])
     return np.array(matrix), training_errors
 
 
@@ -232,16 +233,20 @@ def _check_tasks(learner: Learner, path: tuple[Occurrence, ...], when: str, way_
         )
 
 
-def _load_test(tasks: Tasks, occurrence: Occurrence, seed: int) -> tuple[Inputs, Tensor]:
-    """Return test inputs and labels, by `tasks.load_test` if there is such a method."""
+def _load_test(tasks: Tasks, occurrence: Occurrence, seed: int) -> tuple[Inputs, Tensor, bool]:
+    """Return test inputs and labels, by `tasks.load_test` if there is such a method, and whether it is regression."""
     if (load_test := getattr(tasks, "load_test", None)) is not None:
-        return load_test(occurrence, seed)
+        return *load_test(occurrence, seed), False
     data = tasks.load(occurrence, seed)
-    return data.test_inputs, data.test_labels
+    return data.test_inputs, data.test_labels, data.regression
 
 
-def _error(learner: Learner, occurrence: Occurrence, inputs: Inputs, labels: Tensor) -> float:
-    return error(_outputs(learner, occurrence, inputs), labels)
+def _training_error(learner: Learner, occurrence: Occurrence, data: TaskData) -> float:
+    return error(_outputs(learner, occurrence, data.train_inputs), data.train_labels, regression=data.regression)
+
+
+def _test_error(learner: Learner, occurrence: Occurrence, data: TaskData) -> float:
+    return error(_outputs(learner, occurrence, data.test_inputs), data.test_labels, regression=data.regression)
 
 
 def _outputs(learner: Learner, occurrence: Occurrence, inputs: Inputs) -> Tensor:

@@ -15,8 +15,9 @@ from ebbing.runs.store import Entry, Store, StoreError
 from ebbing.runs.streams import StreamRun, train_streams
 
 if TYPE_CHECKING:
+    from ebbing.runs._measure import measure
     from ebbing.runs.forecast_comparison import ForecastComparison
-    from ebbing.runs.measurement import Measurement, measure
+    from ebbing.runs.measurement import Measurement
 
 __all__ = [
     "LOCAL",
@@ -39,7 +40,7 @@ __all__ = [
 _HOMES = {
     "ForecastComparison": "ebbing.runs.forecast_comparison",
     "Measurement": "ebbing.runs.measurement",
-    "measure": "ebbing.runs.measurement",
+    "measure": "ebbing.runs._measure",
 }
 """The module of what needs forecasts, which worker processes do not load."""
 

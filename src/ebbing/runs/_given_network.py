@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -68,23 +67,18 @@ def read_tasks(
         The tasks.
 
     Raises:
-        ValueError: If the network is not in float32, or does not fit the data; or if labels are those of regression.
+        ValueError: If the network is not in float32, or does not fit the data.
     """
     train_size, test_size = (_ALL if size is None else size for size in (train_size, test_size))
     examples = Examples.read(tasks, train_size=train_size, test_size=test_size)
     targets = Targets.of(examples.labels, _count_outputs(architecture.build(0), take(examples.inputs, slice(0, 1))))
-    if targets.kind == "regression":
-        raise ValueError(
-            "labels are numbers: `measure` trains yes-or-no tasks and classes, not regression; train some orders with "
-            "your own code, or give labels of two kinds, such as above and below the median"
-        )
-    is_binary = targets.kind == "yes or no"
-    labels = torch.from_numpy(targets.values.astype(np.float32) if is_binary else targets.classes)
+    is_class = targets.kind in ("two classes", "classes")
+    labels = torch.from_numpy(targets.classes if is_class else targets.values)
     train, test = (
         {name: (take(examples.inputs, rows), labels[rows]) for name, rows in zip(examples.names, split, strict=True)}
         for split in (examples.train, examples.test)
     )
-    return CustomTasks(train, test)
+    return CustomTasks(train, test, regression=targets.kind == "regression")
 
 
 def _count_outputs(network: nn.Module, one: Any) -> int:

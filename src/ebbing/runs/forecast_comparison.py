@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, SupportsFloat
 
 import numpy as np
 
@@ -33,9 +33,11 @@ class ForecastComparison(Tabular):
         orders: The orders, as names of tasks.
         predicted: The predicted forgetting of each order (orders,).
         measured: The measured forgetting of each order, on average over seeds (orders,).
-        predicted_accuracy: The predicted mean accuracy at the end (orders,), if there is one.
+        predicted_accuracy: The predicted mean accuracy at the end (orders,), if there is one; regression has none.
         measured_accuracy: The measured mean accuracy at the end (orders,), if there is one.
         training: How far tasks are trained in the forecast, in words.
+        predicted_generalization: The predicted generalization error G_T, the mean error at the end (orders,), if known.
+        measured_generalization: The measured one, on average over seeds (orders,), if known.
     """
 
     orders: tuple[tuple[str, ...], ...]
@@ -44,6 +46,8 @@ class ForecastComparison(Tabular):
     predicted_accuracy: Array | None = None
     measured_accuracy: Array | None = None
     training: str = ""
+    predicted_generalization: Array | None = None
+    measured_generalization: Array | None = None
 
     @property
     def advised(self) -> tuple[str, ...]:
@@ -67,6 +71,14 @@ class ForecastComparison(Tabular):
         return float(self._chosen - self.measured.min()) / stake if stake > 0 else 0.0
 
     @property
+    def _is_regression(self) -> bool:
+        return self.measured_accuracy is None
+
+    def _format(self, value: SupportsFloat) -> str:
+        """Return an error; those of regression have any scale, so more digits are told apart."""
+        return format_number(float(value), ".4g" if self._is_regression else ".2g")
+
+    @property
     def _chosen(self) -> float:
         """The measured forgetting of the order that is predicted to forget least."""
         return float(self.measured[self.predicted.argmin()])
@@ -75,13 +87,14 @@ class ForecastComparison(Tabular):
         """Return predicted and measured numbers as a pandas DataFrame.
 
         Returns:
-            One row per order with the columns `order`, `predicted` and `measured`, and if there are accuracies
-            `predicted_accuracy` and `measured_accuracy`.
+            One row per order with the columns `order`, `predicted` and `measured`, and what there is of
+            `predicted_accuracy`, `measured_accuracy`, `predicted_generalization` and `measured_generalization`.
         """
         columns = {"order": list(self.orders), "predicted": self.predicted, "measured": self.measured}
-        for name in ("predicted_accuracy", "measured_accuracy"):
-            if (values := getattr(self, name)) is not None:
-                columns[name] = values
+        for name in ("accuracy", "generalization"):
+            for column in (f"predicted_{name}", f"measured_{name}"):
+                if (values := getattr(self, column)) is not None:
+                    columns[column] = values
         return to_frame(columns)
 
     def plot(self, ax: Axes | None = None) -> Axes:
@@ -107,8 +120,7 @@ class ForecastComparison(Tabular):
         shown = list(ranked) if len(ranked) <= MOST_SHOWN else [*ranked[:half], *ranked[-half:]]
         columns = ["order", "predicted forgetting", "measured"]
         rows = [
-            [join_names(self.orders[k]), *(format_number(float(F[k]), ".2g") for F in (self.predicted, self.measured))]
-            for k in shown
+            [join_names(self.orders[k]), *(self._format(F[k]) for F in (self.predicted, self.measured))] for k in shown
         ]
         notes = self._notes()
         if self.predicted_accuracy is not None and self.measured_accuracy is not None:
@@ -116,6 +128,12 @@ class ForecastComparison(Tabular):
             pairs = [(self.predicted_accuracy[k], self.measured_accuracy[k]) for k in shown]
             rows = [[*row, *(f"{value:.0%}" for value in pair)] for row, pair in zip(rows, pairs, strict=True)]
             notes = ["Accuracy: at the end, the mean of all tasks.", *notes]
+        generalization = self.predicted_generalization, self.measured_generalization
+        if self._is_regression and generalization[0] is not None and generalization[1] is not None:
+            columns += ["predicted error", "measured"]
+            pairs = [(generalization[0][k], generalization[1][k]) for k in shown]
+            rows = [[*row, *map(self._format, pair)] for row, pair in zip(rows, pairs, strict=True)]
+            notes = ["Error: mean squared error at the end, the mean of all tasks.", *notes]
         heading = "Predicted and measured" + "; least measured forgetting first" * (len(ranked) > 1)
         heading += f", the first and the last {half} of {len(ranked)}" * (len(ranked) > MOST_SHOWN)
         return (Table(heading, columns, rows, notes),)
@@ -123,10 +141,7 @@ class ForecastComparison(Tabular):
     def _notes(self) -> list[str]:
         notes = []
         if len(self.orders) > 1:
-            best, mean, chosen = (
-                format_number(float(value), ".2g")
-                for value in (self.measured.min(), self.measured.mean(), self._chosen)
-            )
+            best, mean, chosen = map(self._format, (self.measured.min(), self.measured.mean(), self._chosen))
             notes = [
                 f"Of these orders, {join_names(self.advised)} is predicted to forget least. Measured: {chosen}; the "
                 f"best order {best}, a mean order {mean}.",

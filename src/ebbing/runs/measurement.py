@@ -1,43 +1,28 @@
-"""Train every order of a user's tasks with a user's network, and compare it with a forecast: `measure`."""
+"""What training measured in several orders of a user's tasks: `Measurement`."""
 
 from __future__ import annotations
 
-import os
-import reprlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations, permutations
+from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import nn
 
 from ebbing import metrics
 from ebbing._pages import Page, Picture
-from ebbing._progress import Progress, reporting
 from ebbing._ranks import rank_correlation
 from ebbing._tables import Table, Tabular, count_of, format_number, to_frame, with_article
-from ebbing._validate import Array, check_seed
+from ebbing._validate import Array
 from ebbing.forecasting import Forecast
 from ebbing.forecasting._seeds import NOTHING_RANDOM, are_identical
-from ebbing.learn import Experiment, Sgd, prefix_tree
-from ebbing.learn.experiment import Method
+from ebbing.forecasting._summary import Kind
 from ebbing.order._tables import join_names
-from ebbing.runs._given_network import GivenNetwork, read_tasks
-from ebbing.runs._pools import Resources
-from ebbing.runs.execution import Execution
 from ebbing.runs.forecast_comparison import ForecastComparison
-from ebbing.runs.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-ALL_ORDERS_UP_TO = 5
-"""Tasks up to which all orders are trained if none are given."""
-
-DEFAULT_METHOD = Sgd(epochs=30, batch_size=20)
-"""How tasks are learned if no method is given. In batches, so that seeds differ; those of `Sgd()` hold all examples."""
 
 HARDLY = 0.9
 """A task of which this share of the initial error is left when it was just learned was hardly learned."""
@@ -50,14 +35,20 @@ class Measurement(Tabular):
     Attributes:
         orders: The orders, as names of tasks.
         seeds: The seeds of training.
-        errors: The error matrix of each order and seed (orders, seeds, T+1, T).
-        accuracies: The share of right answers instead of errors, in the same shape.
+        errors: The error matrix of each order and seed (orders, seeds, T+1, T), as `Forecast.errors` defines errors:
+            for regression the mean squared error over examples and outputs.
+        accuracies: The share of right answers instead of errors, in the same shape; None for regression.
     """
 
     orders: tuple[tuple[str, ...], ...]
     seeds: tuple[int, ...]
     errors: Array
-    accuracies: Array
+    accuracies: Array | None = None
+
+    @property
+    def kind(self) -> Kind:
+        """Whether results are stated as accuracies (yes-or-no labels and classes) or as errors (regression)."""
+        return "error" if self.accuracies is None else "accuracy"
 
     @property
     def forgetting(self) -> Array:
@@ -80,9 +71,9 @@ class Measurement(Tabular):
         return float(self._learned.mean())
 
     @property
-    def final_accuracy(self) -> Array:
-        """The mean accuracy at the end of each order and seed (orders, seeds)."""
-        return self.accuracies[:, :, -1].mean(axis=-1)
+    def final_accuracy(self) -> Array | None:
+        """The mean accuracy at the end of each order and seed (orders, seeds); None for regression."""
+        return None if self.accuracies is None else self.accuracies[:, :, -1].mean(axis=-1)
 
     @property
     def _learned(self) -> Array:
@@ -114,12 +105,18 @@ class Measurement(Tabular):
             what that order loses, in units of a mean order minus the best.
 
         Raises:
-            ValueError: If it is no forecast.
+            ValueError: If it is no forecast, or one of regression where answers were measured, or the other way around.
         """
         if not callable(getattr(forecast, "forgetting", None)):
             raise ValueError(
                 f"forecast is {with_article(type(forecast).__name__)}: give a forecast of the same tasks, such as "
                 "ebbing.forecast(network, tasks)"
+            )
+        if (kind := getattr(forecast, "kind", self.kind)) != self.kind:
+            labels = {"accuracy": "answers", "error": "numbers (regression)"}
+            raise ValueError(
+                f"the forecast is of labels that are {labels[kind]}, but labels that are {labels[self.kind]} were "
+                "measured: give a forecast of the same tasks"
             )
         predicted = np.array([forecast.forgetting(order) for order in self.orders])
         predicted_accuracy = None
@@ -130,25 +127,28 @@ class Measurement(Tabular):
             predicted,
             self.forgetting.mean(axis=1),
             predicted_accuracy,
-            self.final_accuracy.mean(axis=1),
+            None if self.final_accuracy is None else self.final_accuracy.mean(axis=1),
             getattr(forecast, "training", ""),
+            np.array([forecast.generalization(order) for order in self.orders]),
+            self.generalization.mean(axis=1),
         )
 
     def to_frame(self) -> pd.DataFrame:
         """Return forgetting, generalization error and accuracy at the end as a pandas DataFrame.
 
         Returns:
-            One row per order and seed with the columns `order`, `seed`, `forgetting`, `generalization` and `accuracy`.
+            One row per order and seed with the columns `order`, `seed`, `forgetting`, `generalization` and, but for
+            regression, `accuracy`.
         """
-        return to_frame(
-            {
-                "order": [order for order in self.orders for _ in self.seeds],
-                "seed": list(self.seeds) * len(self.orders),
-                "forgetting": self.forgetting.ravel(),
-                "generalization": self.generalization.ravel(),
-                "accuracy": self.final_accuracy.ravel(),
-            }
-        )
+        columns = {
+            "order": [order for order in self.orders for _ in self.seeds],
+            "seed": list(self.seeds) * len(self.orders),
+            "forgetting": self.forgetting.ravel(),
+            "generalization": self.generalization.ravel(),
+        }
+        if self.final_accuracy is not None:
+            columns["accuracy"] = self.final_accuracy.ravel()
+        return to_frame(columns)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the forgetting of each order, a dot for each seed, the best order on top.
@@ -172,24 +172,22 @@ class Measurement(Tabular):
         F, G = self._without_rounding_errors(self.forgetting.mean(axis=1)), self.generalization.mean(axis=1)
         ranked = np.argsort(F, kind="stable")
         shown = ranked if len(ranked) <= 10 else [*ranked[:5], *ranked[-5:]]
-        columns = ["order", "forgetting", "generalization error", "accuracy at the end"]
-        rows = [
-            [
-                join_names(self.orders[k]),
-                *(format_number(float(values[k]), ".4g") for values in (F, G)),
-                f"{self.final_accuracy[k].mean():.0%}",
-            ]
-            for k in shown
-        ]
+        columns = ["order", "forgetting", "generalization error"]
+        rows = [[join_names(self.orders[k]), *(format_number(float(v[k]), ".4g") for v in (F, G))] for k in shown]
+        if self.final_accuracy is not None:
+            columns.append("accuracy at the end")
+            rows = [[*row, f"{self.final_accuracy[k].mean():.0%}"] for row, k in zip(rows, shown, strict=True)]
         mean = float(self._without_rounding_errors(F.mean()))
         notes = [
             *self._doubts(),
-            f"Mean of all orders: forgetting {format_number(mean, '.4g')}. Mean error: "
-            f"{format_number(self.initial_error, '.2g')} before training, {format_number(self.learned_error, '.2g')} "
-            "just learned.",
-            f"Mean accuracy: {self.accuracies[:, :, 0].mean():.0%} before training, "
-            f"{_just_learned(self.accuracies).mean():.0%} just learned, {self.final_accuracy.mean():.0%} at the end.",
+            f"Mean of all orders: forgetting {format_number(mean, '.4g')}. {self._describe_errors()}",
         ]
+        if self.accuracies is not None:
+            notes.append(
+                f"Mean accuracy: {self.accuracies[:, :, 0].mean():.0%} before training, "
+                f"{_just_learned(self.accuracies).mean():.0%} just learned, {self.accuracies[:, :, -1].mean():.0%} at "
+                "the end."
+            )
         if self._is_repeated:
             notes.append(NOTHING_RANDOM)
         elif len(self.seeds) > 1:
@@ -199,6 +197,18 @@ class Measurement(Tabular):
         if len(ranked) > 10:
             heading += ", the first and the last five"
         return (Table(heading, columns, rows, notes),)
+
+    def _describe_errors(self) -> str:
+        """Return the mean errors before training and just learned and, if accuracies do not tell it, at the end."""
+        levels = self.initial_error, self.learned_error, float(self.errors[:, :, -1].mean())
+        before, learned, end = map(self._format, levels)
+        if self.accuracies is not None:
+            return f"Mean error: {before} before training, {learned} just learned."
+        return f"Mean squared error: {before} before training, {learned} just learned, {end} at the end."
+
+    def _format(self, error: float) -> str:
+        """Return an error; those of regression have any scale, so more digits are told apart."""
+        return format_number(error, ".2g" if self.kind == "accuracy" else ".4g")
 
     def _without_rounding_errors(self, forgetting: Any) -> Array:
         """Return forgetting with 0 for what is zero but for rounding errors, as differences of equal errors are."""
@@ -213,7 +223,7 @@ class Measurement(Tabular):
         old, new = (float(np.mean([errors[name] for name in found])) for errors in (before, after))
         who = "Tasks" if len(found) == len(before) else ", ".join(found)
         what = "was" if len(found) == 1 < len(before) else "were"
-        begin = f"error {format_number(new, '.2g')} just learned, {format_number(old, '.2g')} before"
+        begin = f"error {self._format(new)} just learned, {self._format(old)} before"
         if new * HARDLY > old:
             return [f"{who} {what} not learned: {begin}. Training may have diverged: give a lower learning rate."]
         return [
@@ -230,119 +240,6 @@ class Measurement(Tabular):
         return f"Measurement({count_of(len(self.orders), 'order')}, seeds {self.seeds})"
 
 
-def measure(
-    network: Any,
-    tasks: Mapping[str, Any],
-    *,
-    orders: Iterable[Sequence[str]] | None = None,
-    seeds: Iterable[int] = (0,),
-    method: Method | None = None,
-    train_size: int | None = None,
-    test_size: int | None = None,
-    store: str | os.PathLike[str] | Store = "runs",
-    workers: int = 1,
-    cluster: str | None = None,
-    device: str = "cpu",
-    progress: Progress | bool = True,
-) -> Measurement:
-    """Train orders of tasks and measure what is forgotten; common prefixes of orders are trained once.
-
-    Results are stored as they arrive: an interrupted measurement continues where it stopped.
-
-    Args:
-        network: A PyTorch network in float32, from whose weights every run starts; or an architecture, an object with
-            a method `build(seed)`, which gives every seed a network of its own. It returns outputs (n, outputs), or an
-            object with such `logits`, as transformers do.
-        tasks: Data by task, as for `ebbing.forecast`, with inputs in one tensor or in several by name. Labels are yes
-            or no, or classes; regression can be forecast, but not measured.
-        orders: The orders to train, as names of tasks; None for all of up to five tasks.
-        seeds: The seeds of training: of the order of batches, of dropout, and of `build(seed)`.
-        method: How each task is learned; None for plain gradient descent in batches,
-            `ebbing.learn.Sgd(epochs=30, batch_size=20)`. `Sgd` without a `batch_size` learns all examples in one batch:
-            from a given network, every seed is then the same run.
-        train_size: Training examples of each task; None for all.
-        test_size: Test examples of each task; None for all.
-        store: The folder of results, or a store.
-        workers: The number of worker processes.
-        cluster: The address of a Dask scheduler, or None.
-        device: The device of the tensors.
-        progress: True for a progress bar on a terminal, False for none, or a function that is called with the share of
-            the work that is done.
-
-    Returns:
-        The error and accuracy matrices of all orders and seeds.
-
-    Raises:
-        ValueError: If the tasks are regression, there is one alone, or there are too many for all orders; or if the
-            method or the seeds are none.
-        FloatingPointError: If training diverged.
-    """
-    architecture = GivenNetwork(network) if isinstance(network, nn.Module) else network
-    if not hasattr(architecture, "build"):
-        raise ValueError(
-            f"network={type(network).__name__}: give a PyTorch network, or an architecture with a method build(seed)"
-        )
-    _check_method(method)
-    chosen = _check_seeds(seeds)
-    if isinstance(tasks, Mapping) and len(tasks) == 1:
-        raise ValueError(f"tasks has {next(iter(tasks))!r} alone: forgetting needs two tasks or more; give another")
-    experiment = Experiment(
-        read_tasks(architecture, tasks, train_size, test_size), architecture, method or DEFAULT_METHOD
-    )
-    sequences = _sequences(tasks, orders)
-    nodes = [node for seed in chosen for node in prefix_tree(sequences, seed)]
-    with reporting(progress, "training") as report:
-        folder = store if isinstance(store, Store) else Store(store)
-        execution = Execution(experiment, nodes, folder, report, needs_accuracies=True)
-        execution.run(Resources(workers, cluster, device))
-    errors = np.array([execution.collect(order, chosen)[0] for order in sequences])
-    _check_finite(sequences, chosen, errors)
-    accuracies = np.array([execution.collect_accuracies(order, chosen) for order in sequences])
-    return Measurement(sequences, chosen, errors, accuracies)
-
-
 def _just_learned(matrices: Array) -> Array:
     """Return what each place's task had when it was just learned (orders, seeds, T)."""
     return np.diagonal(matrices[:, :, 1:], axis1=2, axis2=3)
-
-
-def _check_method(method: object) -> None:
-    """Raise an error for what is no method; `Experiment` checks the rest."""
-    if method is None or isinstance(method, type):
-        return
-    if not any(callable(getattr(method, name, None)) for name in ("learn", "start")):
-        raise ValueError(f"method={reprlib.repr(method)}: give a method, such as ebbing.learn.Sgd(epochs=30)")
-
-
-def _check_seeds(seeds: object) -> tuple[int, ...]:
-    """Return the seeds, each once."""
-    if isinstance(seeds, str | bytes) or not isinstance(seeds, Iterable):
-        raise ValueError(f"seeds={reprlib.repr(seeds)}: give several, such as [0, 1, 2] or range(3)")
-    chosen = tuple(dict.fromkeys(map(check_seed, seeds)))
-    if not chosen:
-        raise ValueError("seeds are empty: give at least one, such as [0]")
-    return chosen
-
-
-def _check_finite(orders: Sequence[Sequence[str]], seeds: Sequence[int], errors: Array) -> None:
-    bad = np.argwhere(~np.isfinite(errors))
-    if len(bad):
-        order, seed, step = (int(place) for place in bad[0, :3])
-        raise FloatingPointError(
-            f"training diverged: errors are not finite after {join_names(orders[order][:step]) or 'no task'} with seed "
-            f"{seeds[seed]}; give the method a lower learning rate, or check that all inputs are finite"
-        )
-
-
-def _sequences(tasks: Mapping[str, Any], orders: Iterable[Sequence[str]] | None) -> tuple[tuple[str, ...], ...]:
-    if orders is None:
-        if len(tasks) > ALL_ORDERS_UP_TO:
-            raise ValueError(
-                f"{len(tasks)} tasks have too many orders to train all of them: give some orders, such as the advised "
-                "one of a forecast and a few random ones"
-            )
-        return tuple(permutations(tasks))
-    found = tuple(tuple(order) for order in orders)
-    if not found or len(set(map(len, found))) > 1 or len(found[0]) < 2:
-        raise ValueError(f"orders={reprlib.repr(found)}: give some orders of two tasks or more, all of one length")
-    return found

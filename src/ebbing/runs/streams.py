@@ -152,7 +152,15 @@ def train_streams(
 
     Returns:
         One result per seed.
+
+    Raises:
+        ValueError: If the tasks are regression.
     """
+    if getattr(experiment.tasks, "regression", False):
+        raise ValueError(
+            f"tasks={type(experiment.tasks).__name__}(...) are regression, which has no accuracies: a stream is told "
+            "by them; train prefix_tree([tasks], seed) with ebbing.runs.execute, which returns errors"
+        )
     nodes = [node for seed in seeds for node in prefix_tree([tasks], seed)]
 
     def report(share: float) -> None:

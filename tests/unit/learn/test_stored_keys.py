@@ -2,12 +2,16 @@
 
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
+import torch
+from torch import nn
 from toys import NODE, TINY, ToyTasks
 
 from ebbing import data
-from ebbing.learn import Experiment, FineTuning, FiveLayers, Gpm, Sgd, Trgp, TrgpPlus, prefix_tree
+from ebbing.learn import Adam, Experiment, FineTuning, FiveLayers, Gpm, Sgd, Trgp, TrgpPlus, prefix_tree
 from ebbing.paper import fig2, sensitivity, table1
+from ebbing.runs._given_network import GivenNetwork, read_tasks
 
 
 def key(experiment: Experiment, sequence) -> str:
@@ -30,6 +34,25 @@ def test_key_of_figure_2_is_unchanged():
 )
 def test_keys_of_the_sensitivity_study_are_unchanged(variant, expected):
     assert key(sensitivity.Config().variants[variant], ["0-1-2"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("outputs", "method", "expected"),
+    [
+        (1, Sgd(epochs=2), "e790d0e97844a9fa7b3e9eb09c0ed8293f34a09dfc035991768ed64891cc992d"),
+        (2, Adam(epochs=2), "5c30fe78ec9880b3e00f2d4dc634fd5f232e196034be1d9542b0753ab3eb9875"),
+    ],
+)
+def test_keys_of_measurements_are_unchanged(outputs, method, expected):
+    network = nn.Linear(3, outputs)
+    with torch.no_grad():
+        network.weight.copy_(torch.tensor([[0.5, -0.25, 1.0]] * outputs))
+        network.bias.fill_(0.125)
+    x = np.arange(24, dtype=np.float32).reshape(8, 3) / 8
+    tasks = {"a": (x, np.arange(8) % 2), "b": (x[::-1].copy(), np.arange(8) // 4)}
+    given = GivenNetwork(network)
+    size = None if outputs == 1 else 5
+    assert key(Experiment(read_tasks(given, tasks, size, None), given, method), ["a", "b"]) == expected
 
 
 def table1_key(protocol_name: str, variant: str) -> str:

@@ -63,6 +63,14 @@ def test_page_has_the_picture():
     assert "a dot what it forgot with one seed" in page
 
 
+def test_regression_is_drawn_whatever_its_scale():
+    made = measurement()
+    large = Measurement(made.orders, made.seeds, 1e9 * made.errors)
+    ax = large.plot()
+    assert np.allclose(ax.lines[0].get_xdata(), 1e9 * np.asarray(made.plot().lines[0].get_xdata()))
+    assert "accuracy" not in large.to_html()
+
+
 def test_rounding_errors_are_drawn_and_written_as_zero():
     errors = np.full((2, 1, 3, 2), 0.3)
     errors[0, 0, 2, 0] = 0.1 + 0.2  # forgets 5.6e-17

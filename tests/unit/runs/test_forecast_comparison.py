@@ -1,5 +1,6 @@
 """A forecast beside what training measured: numbers, words and tables."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -48,6 +49,18 @@ def test_summary_of_regression_has_no_accuracies():
     assert "Forecast:" not in text
 
 
+def test_summary_of_regression_has_errors_at_the_end():
+    found = replace(
+        ForecastComparison(ORDERS, 1000 * COMPARISON.predicted, 1000 * COMPARISON.measured),
+        predicted_generalization=np.array([1200.5, 3, 4]),
+        measured_generalization=np.array([1234.5, 6, 7]),
+    )
+    text = " ".join(found.summary().split())
+    assert "order predicted forgetting measured predicted error measured a > b 300 200 1200 1234 b > a 100" in text
+    assert "Error: mean squared error at the end, the mean of all tasks. Of these orders, b > a is predicted" in text
+    assert "Measured: 300; the best order 200, a mean order 400." in text
+
+
 def test_one_order_has_no_ranking():
     one = ForecastComparison(ORDERS[:1], np.array([0.3]), np.array([0.2]))
     assert np.isnan(one.rank_correlation)
@@ -68,5 +81,8 @@ def test_frame_has_a_row_for_each_order():
     frame = COMPARISON.to_frame()
     assert list(frame.columns) == ["order", "predicted", "measured", "predicted_accuracy", "measured_accuracy"]
     assert frame["order"].tolist() == list(ORDERS)
+    both = replace(COMPARISON, predicted_generalization=np.ones(3), measured_generalization=np.ones(3))
+    assert list(both.to_frame().columns)[5:] == ["predicted_generalization", "measured_generalization"]
+    assert both.summary() == COMPARISON.summary()  # which accuracies tell
     short = ForecastComparison(ORDERS, COMPARISON.predicted, COMPARISON.measured).to_frame()
     assert list(short.columns) == ["order", "predicted", "measured"]

@@ -13,7 +13,7 @@ import ebbing
 from ebbing.forecasting import Examples
 from ebbing.learn import CustomTasks, Experiment, FineTuning, Schedule, Sgd, train_reference
 from ebbing.runs import Measurement, Store, measure
-from ebbing.runs.measurement import GivenNetwork
+from ebbing.runs._given_network import GivenNetwork
 
 METHOD = Sgd(learning_rate=0.5, epochs=20, batch_size=10)
 
@@ -24,7 +24,7 @@ def data(kind="yes or no"):
     for name in ("a", "b", "c"):
         x = random.standard_normal((40, 6)).astype(np.float32)
         y = x @ random.standard_normal(6)
-        labels = {"yes or no": (y > 0).astype(int), "classes": np.digitize(y, [-1, 1]), "regression": y}[kind]
+        labels = {"yes or no": (y > 0).astype(int), "classes": np.digitize(y, [-1, 1])}[kind]
         found[name] = {"train": (x[:25], labels[:25]), "test": (x[25:], labels[25:])}
     return found
 
@@ -88,6 +88,7 @@ def test_forecast_is_compared(tmp_path):
     assert compared.predicted_accuracy is not None
     assert compared.measured_accuracy is not None
     assert compared.predicted_accuracy.tolist() == [forecast.accuracies(order)[-1].mean() for order in found.orders]
+    assert found.accuracies is not None
     assert np.allclose(compared.measured_accuracy, found.accuracies[:, 0, -1].mean(axis=1))
 
 
@@ -95,6 +96,7 @@ def test_forecast_is_compared(tmp_path):
 def test_accuracies_are_the_share_of_right_answers(tmp_path, kind, outputs):
     tasks, net = data(kind), network(outputs)
     found = measure(net, tasks, method=METHOD, store=tmp_path, orders=[("c", "a")])
+    assert found.accuracies is not None
     assert found.accuracies.shape == found.errors.shape
     with torch.no_grad():  # before training, on the test examples
         answers = {name: net(torch.from_numpy(tasks[name]["test"][0])) for name in ("c", "a")}
@@ -117,6 +119,8 @@ def test_results_without_accuracies_are_computed_again(tmp_path):
         store.put(entry.key, entry.errors | {"c#0": 0.5}, entry.training_error, entry.about, weights)
     again = measure(network(), data(), method=METHOD, store=tmp_path, orders=[("a", "b")], progress=(said := []).append)
     assert said[0] == 0
+    assert first.accuracies is not None
+    assert again.accuracies is not None
     assert np.array_equal(again.accuracies, first.accuracies)
     assert all(entry.errors["c#0"] == 0.5 for entry in store.entries())  # what was there stays
 
@@ -272,8 +276,6 @@ def test_bad_measurements(tmp_path):
         measure("linear", data(), store=tmp_path)
     with pytest.raises(ValueError, match=r"is torch\.float64: `measure` trains in float32"):
         measure(network().double(), data(), store=tmp_path)
-    with pytest.raises(ValueError, match="not regression"):
-        measure(network(), data("regression"), store=tmp_path)
     with pytest.raises(ValueError, match=r"returns shape \(1,\) for one example: `measure` trains outputs"):
         measure(nn.Sequential(network(), nn.Flatten(0)), data(), store=tmp_path)
     with pytest.raises(ValueError, match="Sequential fails on one example"):

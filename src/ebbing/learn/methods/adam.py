@@ -24,7 +24,8 @@ class Adam(Sgd):
         learning_rate: The learning rate.
         epochs: The number of epochs per task.
         batch_size: The number of examples per step; None for the whole training set.
-        loss: The training loss: "cross-entropy" on the logits, or "squared" error of the sigmoid.
+        loss: The training loss: "cross-entropy" on the logits, or "squared" error of the sigmoid. Regression is learned
+            by the squared error of the outputs in any case.
         weight_decay: The share of the learning rate by which each step shrinks the weights.
         identifier: The name of the method in the keys of stored results.
 

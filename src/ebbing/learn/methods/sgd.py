@@ -25,6 +25,7 @@ from ebbing.learn.tasks.base import TaskData
 from ebbing.learn.training._optimizer_steps import Objective
 from ebbing.learn.training._outputs import call_network
 from ebbing.learn.training._plain_steps import check_finite, run_epoch
+from ebbing.learn.training._regression import squared_error
 from ebbing.learn.training.batches import Pair
 from ebbing.learn.training.schedule import task_loss
 
@@ -37,7 +38,8 @@ class Sgd:
         learning_rate: The learning rate.
         epochs: The number of epochs per task.
         batch_size: The number of examples per step; None for the whole training set.
-        loss: The training loss: "cross-entropy" on the logits, or "squared" error of the sigmoid.
+        loss: The training loss: "cross-entropy" on the logits, or "squared" error of the sigmoid. Regression is learned
+            by the squared error of the outputs in any case.
         identifier: The name of the method in the keys of stored results.
         version: The version of the method. It enters the key of stored results: raise it when results change.
     """
@@ -65,7 +67,7 @@ class Sgd:
         """Train a network on a task's training data, in place.
 
         Args:
-            network: The network, with one logit for labels between 0 and 1, or one output per class.
+            network: The network, with one logit for labels between 0 and 1, or one output per class or number.
             task_data: The data of the task.
             generator: The random generator that shuffles the data, if there are several batches.
 
@@ -79,10 +81,12 @@ class Sgd:
         parameters = [parameter for parameter in network.parameters() if parameter.requires_grad]
 
         def objective(inputs: Inputs, labels: Tensor) -> Tensor:
-            logits = call_network(network, inputs)
+            outputs = call_network(network, inputs)
+            if task_data.regression:
+                return squared_error(outputs, labels)
             if self.loss == "cross-entropy":
-                return task_loss(logits, labels)
-            return functional.mse_loss(logits.sigmoid(), labels)
+                return task_loss(outputs, labels)
+            return functional.mse_loss(outputs.sigmoid(), labels)
 
         network.train()
         run = self._epoch_runner(parameters)
@@ -95,7 +99,7 @@ class Sgd:
                 chosen = torch.randperm(total, generator=generator).split(size)
                 batches = ((select_inputs(inputs, batch), labels[batch]) for batch in chosen)
             run(objective, batches)
-        check_finite(parameters, self.learning_rate)
+        check_finite(parameters, self.learning_rate, regression=task_data.regression)
 
     def _epoch_runner(self, parameters: list[nn.Parameter]) -> Callable[[Objective, Iterable[Pair]], int]:
         """Return a function that makes a step for each batch; it is asked for once for every task."""

@@ -8,7 +8,7 @@ other sequence with that seed, at any position. Sequences can therefore share tr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import torch
@@ -63,16 +63,18 @@ class TaskData:
     """Inputs and labels of a task, for training, testing and (optionally) validation.
 
     Labels of binary tasks are floating-point numbers from 0 to 1 in one column, (n, 1). Labels of classification tasks
-    are int64 class indices, (n,). Inputs are a tensor, or a dictionary of tensors by the names of the network's
-    arguments, as a tokenizer returns them.
+    are int64 class indices, (n,). Labels of regression are any floating-point numbers, one for each output, (n, C).
+    Inputs are a tensor, or a dictionary of tensors by the names of the network's arguments, as a tokenizer returns
+    them.
 
     Attributes:
         train_inputs: Training inputs, (n, ...).
-        train_labels: Training labels, (n, 1) or (n,).
+        train_labels: Training labels, (n, 1), (n,) or (n, C).
         test_inputs: Test inputs, (m, ...).
-        test_labels: Test labels, (m, 1) or (m,).
+        test_labels: Test labels, in the same form.
         validation_inputs: Validation inputs, (k, ...), or None.
-        validation_labels: Validation labels, (k, 1) or (k,), or None.
+        validation_labels: Validation labels, in the same form, or None.
+        regression: Whether outputs are learned, and tested, by their squared distance from the labels.
     """
 
     train_inputs: TaskInputs
@@ -81,6 +83,7 @@ class TaskData:
     test_labels: torch.Tensor
     validation_inputs: TaskInputs | None = None
     validation_labels: torch.Tensor | None = None
+    regression: bool = field(default=False, kw_only=True)
 
     def to(self, device: torch.device | str) -> TaskData:
         """Return the same data on another device.
@@ -91,16 +94,20 @@ class TaskData:
         Returns:
             Data whose tensors are all on that device.
         """
-        parts = {
-            name: None if part is None else map_inputs(lambda tensor: tensor.to(device), part)
-            for name, part in vars(self).items()
-        }
-        return TaskData(**parts)  # type: ignore[arg-type]
+        return replace(
+            self, **{name: map_inputs(lambda tensor: tensor.to(device), part) for name, part in self._parts.items()}
+        )
+
+    @property
+    def _parts(self) -> dict[str, TaskInputs]:
+        """The inputs and labels that there are, by name."""
+        return {name: part for name, part in vars(self).items() if part is not None and name != "regression"}
 
     def __repr__(self) -> str:
-        parts = {name: part for name, part in vars(self).items() if part is not None}
-        shapes = {name: " and ".join(str(tuple(x.shape)) for x in input_tensors(part)) for name, part in parts.items()}
-        return f"TaskData({', '.join(f'{name}: {shape}' for name, shape in shapes.items())})"
+        parts = self._parts.items()
+        shapes = {name: " and ".join(str(tuple(x.shape)) for x in input_tensors(part)) for name, part in parts}
+        described = [f"{name}: {shape}" for name, shape in shapes.items()] + ["regression"] * self.regression
+        return f"TaskData({', '.join(described)})"
 
 
 class Tasks(Protocol):
@@ -108,7 +115,7 @@ class Tasks(Protocol):
 
     Two methods are optional. `check(task)` is called for every task before training starts, and raises a ValueError if
     the name is unknown. `load_test(occurrence, seed)` returns only the test inputs and labels of an occurrence, for
-    tasks where that is faster than `load`.
+    tasks where that is faster than `load`; these are not tasks of regression.
     """
 
     @property

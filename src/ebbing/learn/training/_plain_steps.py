@@ -21,12 +21,14 @@ def run_epoch(objective: Objective, parameters: Sequence[nn.Parameter], batches:
     return steps
 
 
-def check_finite(parameters: Iterable[nn.Parameter], rate: float) -> None:
+def check_finite(parameters: Iterable[nn.Parameter], rate: float, *, regression: bool = False) -> None:
     """Raise an error if training at a learning rate has ended in weights that are not finite."""
     if any(not parameter.isfinite().all() for parameter in parameters):
+        other = "check that all inputs are finite"
+        if regression:
+            other = "scale the labels of all tasks to a mean of 0 and a standard deviation of 1"
         raise FloatingPointError(
-            f"training diverged: weights are no longer finite at learning rate {rate:g}; lower it, or check that all "
-            "inputs are finite"
+            f"training diverged: weights are no longer finite at learning rate {rate:g}; lower it, or {other}"
         )
 
 

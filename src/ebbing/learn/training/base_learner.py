@@ -25,6 +25,7 @@ from ebbing.learn.training._network_checks import check_network
 from ebbing.learn.training._next_tokens import align_tokens, loss_of
 from ebbing.learn.training._outputs import count_correct
 from ebbing.learn.training._persistence import PersistentNetwork
+from ebbing.learn.training._regression import squared_error
 from ebbing.learn.training._task_argument import bind_task, task_bound
 from ebbing.learn.training._task_names import check_name, check_new_name, task_number
 from ebbing.learn.training._trainable_parameters import TrainableParameters
@@ -80,8 +81,9 @@ class BaseLearner(PersistentNetwork, ABC):
                 be a dictionary of tensors, which the network takes as keywords. A dictionary that also has "labels"
                 counts as a pair.
             validation: Validation data for a schedule with patience; by default that of a `TaskData`.
-            loss: The mean loss of outputs and labels; by default cross-entropy. Causal language models of transformers
-                take `labels=input_ids`, as their own loss does: outputs predict the next token.
+            loss: The mean loss of outputs and labels; by default cross-entropy, and the squared error for a `TaskData`
+                of regression. Causal language models of transformers take `labels=input_ids`, as their own loss does:
+                outputs predict the next token.
             optimizer: A function from the parameters to train to an optimizer, such as
                 `lambda parameters: AdamW(parameters, lr=2e-5)`. Its learning rate takes the place of the schedule's.
             scheduler: A function from the optimizer to a scheduler of its learning rates, such as
@@ -98,6 +100,8 @@ class BaseLearner(PersistentNetwork, ABC):
         generator = check_generator(generator)
         check_callbacks(progress, checkpoint)
         optimization = Optimization(optimizer, scheduler, mixed_precision, accumulate, clip_norm)
+        if loss is task_loss and isinstance(data, TaskData) and data.regression:
+            loss = squared_error
         data = as_batches(data, self._dtype, self.schedule.batch_size, generator)
         pair = as_validation(validation, data, self._dtype, self.schedule.test_batch_size, self.schedule.patience)
         with self._task_context(task, data, generator, loss) as parameters:

@@ -60,6 +60,30 @@ def test_sgd_steps_equal_the_formula(loss):
     np.testing.assert_allclose(network.bias.detach().numpy(), bias, rtol=1e-13)
 
 
+@pytest.mark.parametrize("loss", ["cross-entropy", "squared"])
+def test_steps_of_regression_equal_the_formula(loss):
+    """The mean over examples and outputs: half the gradient of each of two outputs."""
+    random, network = np.random.default_rng(2), nn.Linear(3, 2).double()
+    x, y = random.standard_normal((8, 3)), 10 * random.standard_normal((8, 2))
+    inputs, labels = torch.from_numpy(x), torch.from_numpy(y)
+    weight, bias = (value.detach().numpy().copy() for value in (network.weight, network.bias))
+    data = TaskData(inputs, labels, inputs, labels, regression=True)
+    Sgd(learning_rate=0.3, epochs=3, loss=loss).learn(network, data, torch.Generator())
+    for _ in range(3):
+        slope = 2 * (x @ weight.T + bias - y) / y.size
+        weight, bias = weight - 0.3 * slope.T @ x, bias - 0.3 * slope.sum(0)
+    np.testing.assert_allclose(network.weight.detach().numpy(), weight, rtol=1e-12)
+    np.testing.assert_allclose(network.bias.detach().numpy(), bias, rtol=1e-12)
+    with torch.no_grad():
+        assert error(network(inputs), labels, regression=True) == pytest.approx(
+            np.square(x @ weight.T + bias - y).mean()
+        )
+    with pytest.raises(
+        ValueError, match=r"labels of shape \(8,\), outputs \(8, 2\): regression needs a number for every"
+    ):
+        error(network(inputs), labels[:, 0], regression=True)
+
+
 def test_sgd_batches_follow_a_random_order():
     task_data, network = line_sample(n=7), Line()
     Sgd(learning_rate=0.4, epochs=2, batch_size=3).learn(network, task_data, torch.Generator().manual_seed(5))

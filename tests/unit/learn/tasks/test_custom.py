@@ -14,7 +14,7 @@ from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
 from ebbing.learn import CustomTasks, Experiment, Occurrence, Sgd, error_matrix, prefix_tree, train_reference
 from ebbing.learn.training._machine import single_thread
-from ebbing.runs import Store, execute
+from ebbing.runs import Store, execute, train_streams
 
 RANDOM = np.random.default_rng(0)
 INPUTS = {task: RANDOM.standard_normal((12, 4)) for task in "ab"}
@@ -269,6 +269,60 @@ def test_custom_tasks_can_be_pickled():
     here, there = (tasks.load(Occurrence("a", 1), 2) for tasks in (own(train_size=5), arrived))
     assert all(torch.equal(getattr(here, name), getattr(there, name)) for name in FIELDS)
     assert (arrived.fingerprint, arrived.settings()) == (own().fingerprint, {"train_size": 5})
+
+
+# Regression
+
+NUMBERS = {task: (INPUTS[task], 100 * INPUTS[task][:, :2] - 3) for task in "ab"}
+
+
+def test_labels_of_regression_are_any_numbers():
+    tasks = own(NUMBERS, NUMBERS, train_size=5, regression=True)
+    assert repr(tasks) == "CustomTasks('a', 'b', train_size=5, regression=True)"
+    task_data = tasks.load("a", seed=0)
+    assert task_data.regression
+    assert task_data.train_labels.shape == (5, 2)
+    np.testing.assert_array_equal(task_data.test_labels.numpy(), NUMBERS["a"][1].astype(np.float32))
+    moved = task_data.to("cpu")
+    assert moved.regression
+    assert repr(moved).endswith("test_labels: (12, 2), regression)")
+    named = {task: ({"x": x, "y": x}, labels) for task, (x, labels) in NUMBERS.items()}
+    assert own(named, named, regression=True).load("b", seed=0).train_labels.shape == (12, 2)
+
+
+def test_regression_is_stored_apart_from_probabilities():
+    plain, numbers = own(), own(regression=True)
+    assert plain.fingerprint == numbers.fingerprint
+    assert plain.settings() == {"train_size": None}
+    assert numbers.settings() == {"train_size": None, "regression": True}
+
+
+@pytest.mark.parametrize(
+    ("labels", "said"),
+    [
+        (
+            np.ones(3),
+            "labels are torch.float64 of shape (3,); for regression give floating-point numbers with a column",
+        ),
+        (np.ones((3, 1), int), "labels are torch.int64 of shape (3, 1); for regression give floating-point numbers"),
+        (np.full((3, 2), 1e39), "labels[0, 0] = 1e+39; every label must be finite in float32: leave it out, or scale"),
+        (np.array([[1.0], [2.0], [np.nan]]), "labels[2, 0] = nan; every label must be finite"),
+    ],
+)
+def test_bad_labels_of_regression_raise(labels, said):
+    data = {"a": (np.ones((3, 2)), labels)}
+    with pytest.raises(ValueError, match=re.escape(f"task 'a', train: {said}")):
+        own(data, data, regression=True)
+
+
+def test_streams_refuse_regression(tmp_path):
+    experiment = Experiment(own(NUMBERS, NUMBERS, regression=True), Linear(), Sgd(epochs=1))
+    with pytest.raises(
+        ValueError,
+        match=r"^tasks=CustomTasks\(\.\.\.\) are regression, which has no accuracies: .* with ebbing\.runs\.execute",
+    ):
+        train_streams(experiment, ["a", "b"], [0], Store(tmp_path / "runs"))
+    assert not (tmp_path / "runs").exists()
 
 
 # Bad data
