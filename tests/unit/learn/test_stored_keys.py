@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-import torch
 from torch import nn
 from toys import NODE, TINY, ToyTasks
 
@@ -39,18 +38,15 @@ def test_keys_of_the_sensitivity_study_are_unchanged(variant, expected):
 @pytest.mark.parametrize(
     ("outputs", "method", "expected"),
     [
-        (1, Sgd(epochs=2), "e790d0e97844a9fa7b3e9eb09c0ed8293f34a09dfc035991768ed64891cc992d"),
-        (2, Adam(epochs=2), "5c30fe78ec9880b3e00f2d4dc634fd5f232e196034be1d9542b0753ab3eb9875"),
+        (1, Sgd(epochs=2), "f8932eb8ed7762396cb593fd889262c3e2c41fe4a82a3b0b7c9d5e0e41b9be08"),
+        (2, Adam(epochs=2), "9d20f706fafe84703185129a44d652eeadfc89cc9ee55a5260ca00032030c447"),
     ],
 )
-def test_keys_of_measurements_are_unchanged(outputs, method, expected):
-    network = nn.Linear(3, outputs)
-    with torch.no_grad():
-        network.weight.copy_(torch.tensor([[0.5, -0.25, 1.0]] * outputs))
-        network.bias.fill_(0.125)
+def test_keys_of_measurements_are_unchanged(outputs, method, expected, monkeypatch):
+    monkeypatch.setattr("ebbing.runs._given_network.network_digest", lambda _: "digest")  # may differ with PyTorch
     x = np.arange(24, dtype=np.float32).reshape(8, 3) / 8
     tasks = {"a": (x, np.arange(8) % 2), "b": (x[::-1].copy(), np.arange(8) // 4)}
-    given = GivenNetwork(network)
+    given = GivenNetwork(nn.Linear(3, outputs))
     size = None if outputs == 1 else 5
     assert key(Experiment(read_tasks(given, tasks, size, None), given, method), ["a", "b"]) == expected
 

@@ -18,7 +18,7 @@ class Scaled(nn.Module):
         return self.last(torch.relu(self.scale * self.first(inputs)))
 
 
-def test_results_of_a_network_with_other_attributes_are_not_reused(tmp_path):
+def test_results_of_another_network_are_not_reused(tmp_path):
     random = np.random.default_rng(0)
     inputs = random.standard_normal((2, 40, 6)).astype(np.float32)
     tasks = {name: (x, (x @ random.standard_normal(6) > 0).astype(int)) for name, x in zip("ab", inputs, strict=True)}
