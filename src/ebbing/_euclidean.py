@@ -93,7 +93,7 @@ def gram_of_cosines(cosines: npt.ArrayLike, norms: PerTask, tolerance: float | N
     if np.any(beyond := np.abs(np.diag(C) - 1) > slack):
         (i,) = first_index(beyond)
         message = f"cosines[{i}, {i}] = {C[i, i]:g}: the cosine of a task and itself is 1; set the diagonal to 1"
-        raise EntryError(f"{message} (1 - cosine is a distance: give the cosine)", "cosines", (i, i))
+        raise EntryError(f"{message} (if these are 1 - cosine: give the cosines themselves)", "cosines", (i, i))
     if np.any(beyond := np.abs(C) > 1 + slack):
         i, j = first_index(beyond)
         message = f"cosines[{i}, {j}] = {C[i, j]:g}: a cosine lies between -1 and 1; inner products are a Gram matrix"

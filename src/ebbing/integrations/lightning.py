@@ -22,6 +22,8 @@ try:
 except ModuleNotFoundError as error:
     raise explain_missing(error, __name__, "lightning") from None
 
+from torch.utils.data import Dataset
+
 from ebbing._tables import with_article
 from ebbing.integrations._lightning_validation import measure
 from ebbing.integrations._recorder import MatrixRecorder
@@ -54,7 +56,7 @@ class ForgettingCallback(Callback):
             are still to be learned.
 
     Raises:
-        ValueError: If there is no evaluation data, it is not known whether the metric is an error, or the file exists
+        ValueError: If there is no evaluation data, or a dataset instead of a loader; it is not known whether the metric is an error, or the file exists
             and `resume` is not set.
     """
 
@@ -72,6 +74,12 @@ class ForgettingCallback(Callback):
             raise ValueError(
                 f"eval_dataloaders is {with_article(type(eval_dataloaders).__name__)}: give {{name: DataLoader}}"
             )
+        for name, loader in eval_dataloaders.items():
+            if isinstance(loader, Dataset):
+                raise ValueError(
+                    f"eval_dataloaders[{name!r}] is {with_article(type(loader).__name__)}: give a DataLoader of it, "
+                    "which makes batches: DataLoader(dataset, batch_size=...)"
+                )
         self.eval_dataloaders, self.learner = dict(eval_dataloaders), learner
         self._recorder = MatrixRecorder(self.eval_dataloaders, metric, kind, file, resume=resume)
         self._steps = 0  # that the trainer had made when the task began
