@@ -56,8 +56,8 @@ class ForgettingCallback(Callback):
             are still to be learned.
 
     Raises:
-        ValueError: If there is no evaluation data, or a dataset instead of a loader; it is not known whether the metric is an error, or the file exists
-            and `resume` is not set.
+        ValueError: If there is no evaluation data, or a dataset instead of a loader; it is not known whether the metric
+            is an error; or the file exists and `resume` is not set.
     """
 
     def __init__(
