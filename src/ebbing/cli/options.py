@@ -74,7 +74,7 @@ AsJson = Annotated[
 ]
 Html = Annotated[
     Path | None,
-    typer.Option("--html", metavar="FILE", help="Write the result as a page: one file that opens from disk."),
+    typer.Option("--html", metavar="FILE", help="Write the result as a page: one .html file that opens from disk."),
 ]
 
 TaskData = Annotated[

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import typer
 
+from ebbing.cli._html import check_html
 from ebbing.cli.parsing import (
     check_output_file,
     check_output_folder,
@@ -125,6 +126,19 @@ def test_devices_fifos_and_links_may_be_written(tmp_path, capsys):
         assert check_output_file("--html", path) == path
     assert sorted(os.listdir(tmp_path)) == ["fifo", "link"]
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("name", ["data.csv", "figure.png", "page"])
+def test_pages_do_not_overwrite_other_kinds_of_files(tmp_path, name):
+    for _ in range(2):
+        with pytest.raises(ValueError, match=rf"^--html .*{name}: a page's name ends in \.html or \.htm; give it such"):
+            check_html(tmp_path / name)
+        (tmp_path / name).write_text("kept")  # the second time it exists
+
+
+def test_pages_may_have_either_ending_or_be_devices(tmp_path):
+    for path in (tmp_path / "page.htm", tmp_path / "PAGE.HTML", Path(os.devnull), None):
+        check_html(path)
 
 
 def test_links_in_a_circle_are_refused(tmp_path):
