@@ -8,7 +8,7 @@ from scipy import stats
 
 from ebbing._significance import holm
 from ebbing.metrics import Score, compare_evaluations
-from ebbing.metrics._scores import change
+from ebbing.metrics._scores import change, lower_is_better
 
 
 def answers(right: np.ndarray) -> Score:
@@ -109,6 +109,78 @@ def test_lower_perplexity_is_better():
     assert "From base to tuned, 1 of 2 benchmarks got worse" in found.summary()
 
 
+NAMED_LOWER = (
+    *(
+        "loss",
+        "eval_loss",
+        "val-loss",
+        "loss/c4",
+        "log_loss",
+        "perplexity",
+        "word_perplexity",
+        "c4 ppl",
+        "nll",
+        "brier_score",
+    ),
+    *(
+        "WER",
+        "wer_test_clean",
+        "cer",
+        "error",
+        "error_rate",
+        "error rate",
+        "top-1 error",
+        "mean_squared_error",
+        "errors",
+    ),
+    *("rmse", "MSE", "mae", "bits_per_byte", "bits per character", "bpb"),
+)
+NAMED_OTHERWISE = (
+    *("acc", "gsm8k", "glossary", "lossless", "soccer", "answer", "power", "truthfulqa_mc1", "terror", "errorless"),
+    *("salient_translation_error_detection", "grammatical error correction", "cerebral", "maestro", "applied_math"),
+)
+
+
+def test_names_tell_whether_lower_is_better():
+    assert [name for name in NAMED_LOWER if not lower_is_better(name)] == []
+    assert [name for name in NAMED_OTHERWISE if lower_is_better(name)] == []
+
+
+def test_losses_given_as_pairs_are_better_if_lower():
+    before = {"loss": (1.0, 0.01), "perplexity": (12, 0.1), "wer": (0.1, 0.001), "quiz": (0.5, 0.01)}
+    after = {"loss": (2.0, 0.01), "perplexity": (22, 0.1), "wer": (0.05, 0.001), "quiz": (0.6, 0.01)}
+    found = compare_evaluations({"base": before, "tuned": after})
+    assert (found.worse, found.better) == (("loss", "perplexity"), ("wer", "quiz"))
+    assert "Lower is better for loss, perplexity, wer." in found.summary()
+
+
+def test_a_direction_that_is_given_decides():
+    higher = {"score": 0.8, "standard_error": 0.01, "higher_is_better": True}
+    assert compare_evaluations({"a": {"hearing loss": higher}, "b": {"hearing loss": higher | {"score": 0.9}}}).better
+    lower = {"score": 3.0, "standard_error": 0.1, "higher_is_better": False}
+    assert compare_evaluations({"a": {"lies": lower}, "b": {"lies": lower | {"score": 5.0}}}).worse
+    with pytest.raises(ValueError, match="lies: lower is better in a, higher is better in b; give the same"):
+        compare_evaluations({"a": {"lies": lower}, "b": {"lies": (3.0, 0.1)}})
+
+
+def test_a_change_and_its_interval_have_equal_decimals():
+    scores = {"ppl": (12, 0.1), "quiz": (0.52, 0.0138), "percent": (52.0, 1.38), "same": (80.0, 0.0)}
+    after = {"ppl": (22, 0.1), "quiz": (0.43, 0.0136), "percent": (43.0, 1.36), "same": (80.0, 0.0)}
+    lines = compare_evaluations({"base": scores, "tuned": after}).summary().split("\n")
+    rows = {line.split()[0]: line.split()[4:-1] for line in lines if line.endswith(("worse", "better", "undecided"))}
+    assert rows["ppl"] == ["+10.00", "+9.72", "to", "+10.28"]
+    assert rows["quiz"] == ["-0.090", "-0.128", "to", "-0.052"]
+    assert rows["percent"] == ["-9.00", "-12.80", "to", "-5.20"]
+    assert rows["same"] == ["0", "-"]
+
+
+def test_a_metric_with_a_filter_wraps_between_them():
+    score = Score(0.5, 0.01, metric="exact_match,strict-match")
+    text = compare_evaluations({"the base model": {"gsm8k": score}, "the tuned model": {"gsm8k": score}}).summary(80)
+    lines = [line for line in text.split("\n") if "match" in line]
+    assert [line.split()[1 - k] for k, line in enumerate(lines)] == ["exact_match,", "strict-match"]
+
+
 def test_scores_without_errors_decide_nothing():
     found = compare_evaluations({"base": {"x": 0.9, "y": (0.0, 0.0)}, "tuned": {"x": 0.1, "y": (1.0, 0.0)}})
     assert found.undecided == ("x", "y")
@@ -155,7 +227,12 @@ def test_figure_puts_losses_left_and_at_the_top():
         ({"base": {"x": 1.0}, "tuned": 0.5}, "'tuned' is a float: give scores by benchmark"),
         ({"base": {"x": 1.0}, "tuned": {"x": math.nan}}, "'tuned', benchmark 'x': a score is nan"),
         ({"base": {"x": 1.0}, "tuned": {"x": (0.5, -0.1)}}, "cannot be negative"),
-        ({"base": {"x": 1.0}, "tuned": {"x": (0.5, 0.1, 3)}}, "a number and its standard error"),
+        (
+            {"base": {"x": 1.0}, "tuned": {"x": (0.5, 0.1, 3)}},
+            "3 numbers: give a number, a number and its standard error",
+        ),
+        ({"base": {"x": 1.0}, "tuned": {"x": {"value": 1}}}, "'x': the entries are value: give a number"),
+        ({"base": {"x": 1.0}, "tuned": {"x": {"score": 1, "higher_is_better": 0}}}, "higher_is_better is 0: say true"),
         (
             {"base": {"x": Score(1.0, metric="acc")}, "tuned": {"x": Score(1.0, metric="f1")}},
             "different metrics: acc in base, f1 in tuned",

@@ -41,7 +41,8 @@ def compare(
 ) -> None:
     """Say which benchmarks fine-tuning made worse.
 
-    A benchmark counts as worse only if chance does not explain the difference.
+    A benchmark counts as worse only if chance does not explain the difference. Lower is better for losses, errors and
+    perplexities, by their names, or where plain JSON says {"score": 3, "higher_is_better": false}.
 
     Example: ebbing compare base.json tuned.json
     """

@@ -6,7 +6,8 @@ file                    what is read
 lm-evaluation-harness   `results_*.json` of `lm_eval --output_path`: scores and standard errors; with
                         `--log_samples` also `samples_*.jsonl` beside it: the score of each question
 lighteval               `results_*.json`: scores and standard errors
-plain JSON              {"gsm8k": 0.52, "arc": [0.61, 0.014]}: a score, or a score and its standard error
+plain JSON              {"gsm8k": 0.52, "arc": [0.61, 0.014]}: a score, or a score and its standard error; or
+                        {"wer": {"score": 0.1, "standard_error": 0.01, "higher_is_better": false}}
 ======================  =====================================================================================
 """
 
@@ -15,16 +16,16 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ebbing._limits import MOST_MATRIX_BYTES
 from ebbing.io._bytes import read_text
 from ebbing.metrics import EvaluationComparison, Score, compare_evaluations
+from ebbing.metrics._scores import lower_is_better, parse_score
 
-_LOWER_IS_BETTER = re.compile(r"perplexity|ppl|bits_per_byte|loss|error|\b[cw]er\b|brier", re.IGNORECASE)
 _NO_METRICS = ("alias", "name", "sample_len", "sample_count")
 _ROUNDING = 1e-6  # between a score and the mean of its answers
 
@@ -51,6 +52,11 @@ class _Metric(NamedTuple):
     def error_key(self) -> str:
         return f"{self.name}_stderr,{self.filter}" if self.filter else f"{self.name}_stderr"
 
+    @property
+    def short(self) -> str:
+        """The key without a filter that says nothing."""
+        return self.name if self.filter in ("", "none") else self.key
+
 
 def read_evaluation(
     path: str | os.PathLike[str], *, metric: str | None = None, subtasks: bool = False
@@ -61,7 +67,7 @@ def read_evaluation(
         path: A results file of the lm-evaluation-harness or of lighteval, plain JSON such as {"gsm8k": 0.52}, or the
             folder of such a file; of several from one model, the newest is read.
         metric: The metric to read of every benchmark that has it, such as "acc_norm"; elsewhere, and if None, the first
-            one that has a standard error.
+            one that has a standard error. Plain JSON names no metrics.
         subtasks: Whether to read the parts of a group (the subjects of MMLU) instead of the group.
 
     Returns:
@@ -69,7 +75,8 @@ def read_evaluation(
 
     Raises:
         FileNotFoundError: If there is no such file, or none in the folder.
-        ValueError: If the file holds no scores, or the folder the results of several models.
+        ValueError: If the file holds no scores, no benchmark has the metric, or the folder holds the results of several
+            models.
 
     Example:
         >>> import tempfile
@@ -86,7 +93,12 @@ def read_evaluation(
     if not isinstance(content, dict):
         raise ValueError(f"{file}: holds a {type(content).__name__}; scores stand in an object, by benchmark")
     results = content.get("results")
-    found = _plain(file, content) if not isinstance(results, dict) else _harness(file, content, metric, subtasks)
+    if isinstance(results, dict):
+        found = _harness(file, content, metric, subtasks)
+    elif metric is None:
+        found = _plain(file, content)
+    else:
+        raise ValueError(f"{file}: plain JSON, which names no metrics, so metric {metric} does not apply; leave it out")
     if not found:
         raise ValueError(f"{file}: no scores of benchmarks in it; give results of lm_eval or lighteval, or plain JSON")
     return found
@@ -108,12 +120,10 @@ def _results_file(path: Path) -> Path:
 def _plain(file: Path, content: Mapping[str, Any]) -> dict[str, Score]:
     found = {}
     for name, value in content.items():
-        pair = value if isinstance(value, list) else [value, None]
-        if len(pair) != 2 or _number(pair[0]) is None or (pair[1] is not None and _number(pair[1]) is None):
-            raise ValueError(
-                f"{file}: {name!r} is {str(value)[:60]}; give a number, or a number and its standard error"
-            )
-        found[name] = Score(pair[0], pair[1])
+        try:
+            found[name] = parse_score(name, value)
+        except ValueError as problem:
+            raise ValueError(f"{file}: {name!r} is {str(value)[:60]}; {problem}") from None
     return found
 
 
@@ -121,6 +131,8 @@ def _harness(file: Path, content: Mapping[str, Any], wanted: str | None, subtask
     results = {name: row for name, row in content["results"].items() if isinstance(row, dict)}
     if any("|" in name for name in results):  # lighteval: the mean over all benchmarks is no benchmark
         results.pop("all", None)
+    if wanted is not None:
+        _check_metric(file, wanted, results)
     parts = _parts(content, results)
     chosen = {name: metric for name, row in results.items() if (metric := _choose(row, wanted))}
     if subtasks:
@@ -137,7 +149,7 @@ def _harness(file: Path, content: Mapping[str, Any], wanted: str | None, subtask
             value,
             _number(row.get(metric.error_key)),
             higher_is_better=_higher_is_better(content, name, metric),
-            metric=metric.name if metric.filter in ("", "none") else metric.key,
+            metric=metric.short,
             answers=_answers(file, leaves, metric, value),
         )
     return found
@@ -158,13 +170,26 @@ def _parts(content: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, 
     return {name: [part for part in dict.fromkeys(descend(name, (name,))) if part in results] for name in results}
 
 
-def _choose(row: Mapping[str, Any], wanted: str | None) -> _Metric | None:
-    """Return the metric to read: the wanted one, else the first with a standard error, else the first."""
-    metrics = [
+def _metrics(row: Mapping[str, Any]) -> list[_Metric]:
+    """Return the metrics of a benchmark that are numbers."""
+    return [
         _Metric.parse(key)
         for key, value in row.items()
         if key not in _NO_METRICS and not key.partition(",")[0].endswith("_stderr") and _number(value) is not None
     ]
+
+
+def _check_metric(file: Path, wanted: str, results: Mapping[str, Any]) -> None:
+    """Raise an error if no benchmark has a metric."""
+    metrics = [metric for row in results.values() for metric in _metrics(row)]
+    if metrics and not any(wanted in (metric.key, metric.name) for metric in metrics):
+        known = ", ".join(dict.fromkeys(metric.short for metric in metrics))
+        raise ValueError(f"{file}: no benchmark has the metric {wanted}; choose one of {known}")
+
+
+def _choose(row: Mapping[str, Any], wanted: str | None) -> _Metric | None:
+    """Return the metric to read: the wanted one, else the first with a standard error, else the first."""
+    metrics = _metrics(row)
     named = [metric for metric in metrics if wanted in (metric.key, metric.name)]
     sure = [metric for metric in metrics if _number(row.get(metric.error_key)) is not None]
     return next(iter([*named, *sure, *metrics]), None)
@@ -174,7 +199,7 @@ def _higher_is_better(content: Mapping[str, Any], name: str, metric: _Metric) ->
     said = content.get("higher_is_better")
     said = said.get(name) if isinstance(said, dict) else None
     said = said.get(metric.name) if isinstance(said, dict) else None
-    return said if isinstance(said, bool) else not _LOWER_IS_BETTER.search(metric.name)
+    return said if isinstance(said, bool) else not lower_is_better(metric.name)
 
 
 def _answers(file: Path, tasks: list[str], metric: _Metric, value: float) -> dict[str, float]:
@@ -239,7 +264,12 @@ def compare_files(
     if len(labels) != len(paths) or len(set(labels)) < len(labels):
         raise ValueError(f"names {', '.join(labels)} for {len(paths)} files; give one to each, all different")
     read = [read_evaluation(path, metric=metric, subtasks=subtasks) for path in paths]
-    return compare_evaluations(dict(zip(labels, read, strict=True)))
+    found = compare_evaluations(dict(zip(labels, read, strict=True)))
+    if metric is None:
+        return found
+    used = {name: _Metric.parse(score.metric) for name, score in zip(found.benchmarks, found.scores[0], strict=True)}
+    wanted = metric.removesuffix(",none")
+    return replace(found, without_metric=tuple(name for name, one in used.items() if wanted not in (one.key, one.name)))
 
 
 def _short_names(paths: Sequence[Path]) -> list[str]:

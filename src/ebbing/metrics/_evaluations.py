@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,7 +14,7 @@ from ebbing._pages import Page, Picture
 from ebbing._significance import SIGNIFICANCE_LEVEL, holm
 from ebbing._tables import Table, Tabular, format_number, to_frame, with_article
 from ebbing._validate import Array
-from ebbing.metrics._scores import Change, Score, change, check_units
+from ebbing.metrics._scores import Change, Score, change, check_same, check_units, parse_score
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,6 +34,7 @@ class EvaluationComparison(Tabular):
         changes: The change of each benchmark from the first evaluation to the last (B,).
         p_values: The p-value of each change, corrected for the number of benchmarks by Holm's method (B,).
         left_out: Benchmarks that only some evaluations have.
+        without_metric: Benchmarks that do not have the metric that was asked for, and are compared by another.
     """
 
     names: tuple[str, ...]
@@ -41,6 +43,7 @@ class EvaluationComparison(Tabular):
     changes: tuple[Change, ...]
     p_values: Array
     left_out: tuple[str, ...] = ()
+    without_metric: tuple[str, ...] = ()
 
     @property
     def worse(self) -> tuple[str, ...]:
@@ -134,7 +137,7 @@ class EvaluationComparison(Tabular):
             return ""
         found.sort(key=lambda entry: -entry[0])
         named = [
-            f"{name} from {format_number(a, self._digits)} to {format_number(b, self._digits)}"
+            f"{name} from {format_number(a, _digits(a, b))} to {format_number(b, _digits(a, b))}"
             for _, name, a, b in found[:_NAMED_IN_ANSWER]
         ]
         rest = f" and {len(found) - len(named)} more" if len(found) > len(named) else ""
@@ -145,10 +148,9 @@ class EvaluationComparison(Tabular):
         rows = [
             [
                 name,
-                self.scores[0][place].metric or "score",
-                *(format_number(row[place].value, self._digits) for row in self.scores),
-                format_number(one.difference, f"+{self._digits}"),
-                self._interval(one.interval),
+                (self.scores[0][place].metric or "score").replace(",", ", "),  # so that it may wrap between its parts
+                *(format_number(value, _digits(*self.values[:, place])) for value in self.values[:, place]),
+                *_change_cells(one, _digits(*self.values[:, place])),
                 _WORDS[verdict],
             ]
             for place, (name, one, verdict) in enumerate(zip(self.benchmarks, self.changes, self.verdicts, strict=True))
@@ -156,14 +158,6 @@ class EvaluationComparison(Tabular):
         headers = ["benchmark", "metric", *self.names, "change", "95% interval", "verdict"]
         left = (0, 1, len(headers) - 1)
         return (Table(self._answer(), headers, rows, self._notes(), left=left),)
-
-    @property
-    def _digits(self) -> str:
-        """How numbers are shown: shares with three digits, perplexities and percentages with four in all."""
-        return ".3f" if (np.abs(self.values) <= 1).all() else ".4g"
-
-    def _interval(self, ends: tuple[float, float]) -> str:
-        return "-" if np.isnan(ends[0]) else " to ".join(format_number(end, f"+{self._digits}") for end in ends)
 
     def _notes(self) -> list[str]:
         notes = [excluded] if (excluded := self._excluded()) else []
@@ -183,6 +177,10 @@ class EvaluationComparison(Tabular):
             name for name, one in zip(self.benchmarks, self.changes, strict=True) if np.isnan(one.standard_error)
         ]
         notes += [f"Undecided, since no standard error is given: {', '.join(unknown)}."] if unknown else []
+        if self.without_metric:
+            metrics = dict(zip(self.benchmarks, (score.metric for score in self.scores[0]), strict=True))
+            named = ", ".join(f"{name} (by {metrics[name]})" for name in self.without_metric)
+            notes.append(f"Compared by another metric, since they do not have the chosen one: {named}.")
         if self.left_out:
             notes.append(f"Left out, since not in all evaluations: {', '.join(self.left_out)}.")
         tests = len(self.changes)
@@ -218,15 +216,16 @@ def compare_evaluations(evaluations: Mapping[str, Mapping[str, Any]]) -> Evaluat
 
     Args:
         evaluations: At least two evaluations by name, in the order in which the model was trained: for each benchmark a
-            `Score`, a number, or a pair of a number and its standard error. `ebbing.io.read_evaluation` reads them from
-            files.
+            `Score`, a number, a pair of a number and its standard error, or a dictionary with "score",
+            "standard_error" and "higher_is_better". If only its name tells, lower is better for a benchmark called
+            loss, error, perplexity, WER and the like. `ebbing.io.read_evaluation` reads evaluations from files.
 
     Returns:
         The change of every benchmark from the first evaluation to the last.
 
     Raises:
         ValueError: If there are fewer than two evaluations, they have no benchmark in common, a benchmark was measured
-            by different metrics, or one evaluation is in fractions and another in percent.
+            in different ways, or one evaluation is in fractions and another in percent.
 
     Example:
         >>> found = compare_evaluations({
@@ -248,7 +247,7 @@ def compare_evaluations(evaluations: Mapping[str, Mapping[str, Any]]) -> Evaluat
         shown = "; ".join(f"{name} has {', '.join(list(table)[:3]) or 'none'}" for name, table in read.items())
         raise ValueError(f"the evaluations have no benchmark in common: {shown}; evaluate the same ones")
     for name in benchmarks:
-        _check_same(name, {evaluation: table[name] for evaluation, table in read.items()})
+        check_same(name, {evaluation: table[name] for evaluation, table in read.items()})
     check_units({evaluation: [table[name] for name in benchmarks] for evaluation, table in read.items()})
     changes = tuple(change(tables[0][name], tables[-1][name]) for name in benchmarks)
     everything = dict.fromkeys(name for table in tables for name in table)
@@ -268,26 +267,25 @@ def _scores(evaluation: Any, given: Any) -> dict[str, Score]:
     found = {}
     for name, value in given.items():
         try:
-            if isinstance(value, Score):
-                found[str(name)] = value
-            elif isinstance(value, (tuple, list)):
-                number, error = value
-                found[str(name)] = Score(number, error)
-            else:
-                found[str(name)] = Score(value)
-        except (ValueError, TypeError) as problem:
-            rule = "give a number, or a number and its standard error"
-            raise ValueError(f"evaluation {evaluation!r}, benchmark {name!r}: {problem}; {rule}") from None
+            found[str(name)] = parse_score(str(name), value)
+        except ValueError as problem:
+            raise ValueError(f"evaluation {evaluation!r}, benchmark {name!r}: {problem}") from None
     return found
 
 
-def _check_same(benchmark: str, scores: Mapping[str, Score]) -> None:
-    """Raise an error if a benchmark was not measured in the same way everywhere."""
-    metrics = {score.metric for score in scores.values()}
-    directions = {score.higher_is_better for score in scores.values()}
-    if len(metrics) > 1 or len(directions) > 1:
-        shown = ", ".join(f"{score.metric or 'no name'} in {name}" for name, score in scores.items())
-        raise ValueError(f"{benchmark} was measured by different metrics: {shown}; choose one that all have")
+def _digits(*values: float) -> str:
+    """Say how the scores of a benchmark are shown: shares with three digits, others with four in all."""
+    return ".3f" if max(map(abs, values)) <= 1 else ".4g"
+
+
+def _change_cells(change: Change, digits: str) -> tuple[str, str]:
+    """Return a change and its interval as text, all with the same decimals."""
+    shown = (change.difference, *change.interval)
+    largest = max((abs(number) for number in shown if np.isfinite(number)), default=0.0)
+    if digits == ".4g" and 1e-3 <= largest < 1e4:
+        digits = f".{3 - math.floor(math.log10(largest))}f"
+    difference, low, high = (format_number(number, f"+{digits}") for number in shown)
+    return difference, "-" if np.isnan(change.interval[0]) else f"{low} to {high}"
 
 
 def _sign(score: Score) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from numbers import Real
@@ -15,6 +16,20 @@ QUANTILE_95 = 1.959963984540054
 
 _ABOVE_FRACTIONS, _BETWEEN_UNITS = 1.5, 10.0
 """Scores above the first are no fractions; percent are 100 times as large, and no model gets ten times as bad."""
+
+_LOWER_IS_BETTER = re.compile(
+    r"(?<![a-z])(?:"
+    r"perplexity|ppl|bits[ _-]per[ _-](?:byte|char|character|token|word)|bp[bc]|nll|(?:log)?loss(?:es)?|brier|"
+    r"r?mse|mae|mape|[wc]er|errors?(?![ _-]+(?!rate|mean|percent|pct)[a-z])"  # not error_detection, which is a skill
+    r")(?![a-z])",
+    re.IGNORECASE,
+)
+
+_FORMS = (
+    'give a number, a number and its standard error, or {"score": 0.52, "standard_error": 0.01, '
+    '"higher_is_better": true}'
+)
+_FIELDS = ("score", "standard_error", "higher_is_better")
 
 
 @dataclass(frozen=True)
@@ -46,6 +61,84 @@ class Score:
             if error < 0:
                 raise ValueError(f"the standard error is {error}: it cannot be negative; None if it is not known")
             object.__setattr__(self, "standard_error", error)
+
+
+def lower_is_better(name: str) -> bool:
+    """Return whether a lower value is better of what has a name: of errors, losses and perplexities.
+
+    Args:
+        name: The name of a metric, or of a benchmark.
+
+    Returns:
+        Whether it is so; False if the name does not tell.
+
+    Example:
+        >>> lower_is_better("word_perplexity"), lower_is_better("eval-loss"), lower_is_better("WER")
+        (True, True, True)
+        >>> lower_is_better("acc"), lower_is_better("error_detection"), lower_is_better("glossary")
+        (False, False, False)
+    """
+    return _LOWER_IS_BETTER.search(name) is not None
+
+
+def parse_score(benchmark: str, given: Any) -> Score:
+    """Return the score of a model on a benchmark.
+
+    Args:
+        benchmark: The name of the benchmark, which says whether lower is better where nothing else does.
+        given: A `Score`, a number, a pair of a number and its standard error, or a dictionary with "score" and perhaps
+            "standard_error" and "higher_is_better".
+
+    Returns:
+        The score.
+
+    Raises:
+        ValueError: If it is something else.
+
+    Example:
+        >>> parse_score("loss", (2.5, 0.1)).higher_is_better
+        False
+        >>> parse_score("hearing loss", {"score": 0.8, "higher_is_better": True})
+        Score(value=0.8, standard_error=None, higher_is_better=True, metric='')
+    """
+    if isinstance(given, Score):
+        return given
+    fields: Mapping[str, Any] = {"score": given}
+    if isinstance(given, Mapping):
+        fields = given
+    elif isinstance(given, (tuple, list)):
+        if len(given) != 2:
+            raise ValueError(f"{len(given)} numbers: {_FORMS}")
+        fields = dict(zip(_FIELDS, given, strict=False))
+    if "score" not in fields or set(fields) - set(_FIELDS):
+        raise ValueError(f"the entries are {', '.join(map(str, fields)) or 'none'}: {_FORMS}")
+    higher = fields.get("higher_is_better", not lower_is_better(benchmark))
+    if not isinstance(higher, bool):
+        raise ValueError(f"higher_is_better is {higher!r}: say true or false")
+    try:
+        return Score(fields["score"], fields.get("standard_error"), higher_is_better=higher)
+    except ValueError as problem:
+        raise ValueError(f"{problem}; {_FORMS}") from None
+
+
+def check_same(benchmark: str, scores: Mapping[str, Score]) -> None:
+    """Check that a benchmark was measured in the same way everywhere.
+
+    Args:
+        benchmark: Its name.
+        scores: Its score in each evaluation.
+
+    Raises:
+        ValueError: If metrics differ, or higher is better in one evaluation and worse in another.
+    """
+    if len({score.metric for score in scores.values()}) > 1:
+        shown = ", ".join(f"{score.metric or 'no name'} in {name}" for name, score in scores.items())
+        raise ValueError(f"{benchmark} was measured by different metrics: {shown}; choose one that all have")
+    if len({score.higher_is_better for score in scores.values()}) > 1:
+        shown = ", ".join(
+            f"{'higher' if score.higher_is_better else 'lower'} is better in {name}" for name, score in scores.items()
+        )
+        raise ValueError(f"{benchmark}: {shown}; give the same higher_is_better everywhere")
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,36 @@ def test_lighteval_and_plain_scores_are_read(tmp_path):
     assert [(score.value, score.standard_error) for score in plain.values()] == [(0.61, 0.014), (0.8, None)]
 
 
+def test_plain_scores_say_what_is_better(tmp_path):
+    plain = {"loss": [1.0, 0.01], "lies": {"score": 3, "standard_error": 0.1, "higher_is_better": False}, "arc": 0.5}
+    found = read_evaluation(write(tmp_path, plain, "plain.json"))
+    assert [score.higher_is_better for score in found.values()] == [False, False, True]
+    assert (found["lies"].value, found["lies"].standard_error) == (3.0, 0.1)
+
+
+def test_a_metric_that_no_benchmark_has_is_an_error(tmp_path):
+    file = write(tmp_path, HARNESS)
+    known = "acc, acc_norm, exact_match,strict-match, exact_match,flexible-extract, word_perplexity, score"
+    with pytest.raises(ValueError, match=f"no benchmark has the metric acc_nrom; choose one of {known}$"):
+        read_evaluation(file, metric="acc_nrom")
+    plain = write(tmp_path, {"arc": 0.5}, "plain.json")
+    with pytest.raises(
+        ValueError, match=r"plain\.json: plain JSON, which names no metrics, so metric acc does not apply"
+    ):
+        read_evaluation(plain, metric="acc")
+
+
+def test_benchmarks_without_the_chosen_metric_are_named(tmp_path):
+    files = [write(tmp_path / name, HARNESS) for name in ("base", "tuned")]
+    for metric in ("acc", "acc,none"):
+        found = compare_files(files, metric=metric)
+        assert found.without_metric == ("gsm8k", "wikitext", "chat")
+    said = "Compared by another metric, since they do not have the chosen one: gsm8k (by exact_match,strict-match), "
+    assert said in found.summary(400)
+    assert compare_files(files, metric="exact_match").without_metric == ("quiz", "wikitext", "chat")
+    assert compare_files(files).without_metric == ()
+
+
 def test_files_are_named_by_file_or_folder(tmp_path):
     base, tuned = write(tmp_path / "base", HARNESS), write(tmp_path, HARNESS, "tuned.json")
     assert compare_files([base, tuned]).names == ("base", "tuned")
@@ -119,8 +149,10 @@ def test_files_are_named_by_file_or_folder(tmp_path):
         ("[1, 2]", "holds a list"),
         ("{}", "no scores of benchmarks"),
         ('{"results": {"arc": {"alias": "arc"}}}', "no scores of benchmarks"),
-        ('{"arc": "high"}', "'arc' is high; give a number"),
-        ('{"arc": [0.5]}', "give a number, or a number and its standard error"),
+        ('{"arc": "high"}', "'arc' is high; a score is 'high': give a finite number; give a number, a number and its"),
+        ('{"arc": [0.5]}', "give a number, a number and its standard error, or {"),
+        ('{"arc": {"score": 0.5, "stderr": 0.1}}', "the entries are score, stderr: give a number"),
+        ('{"arc": [0.5, -0.1]}', "the standard error is -0.1: it cannot be negative"),
     ],
 )
 def test_files_without_scores_are_named(tmp_path, text, message):
