@@ -82,3 +82,14 @@ def test_zeros_above_the_diagonal_get_one_line(run, answer, tmp_path):
     content = parse(answer("metrics", "errors.csv", "--kind", "error", "--unmeasured", "0", "--json"))
     assert content["metrics"]["best_minus_last"] == pytest.approx(0.165)
     assert content["metrics"]["upper_triangle_mean"] is None
+
+
+def test_minus_one_for_unmeasured_gets_its_way_out(run, answer, tmp_path):
+    (tmp_path / "accuracies.csv").write_text("0.9,-1\n0.6,0.8\n")
+    done = run("metrics", "accuracies.csv", "--kind", "accuracy")
+    assert done.returncode == 2
+    way_out = "(if -1 means that, say --unmeasured -1, or in Python read_matrix(file, unmeasured=-1))\n"
+    assert done.stderr.endswith(way_out)
+    assert "most of task 1" in answer("metrics", "accuracies.csv", "--kind", "accuracy", "--unmeasured", "-1")
+    (tmp_path / "accuracies.csv").write_text("0.9,0.1\n-1,0.8\n")  # not above the diagonal
+    assert "--unmeasured" not in run("metrics", "accuracies.csv", "--kind", "accuracy").stderr

@@ -160,6 +160,13 @@ def test_zeros_above_the_diagonal_get_a_warning(matrix, line):
         assert (found.matrix[..., 0, :] == [1, 0, 1]).all()
 
 
+def test_minus_one_above_the_diagonal_gets_a_warning():
+    errors = np.where(np.tri(3), ZEROS, -1)
+    line = r"matrix = np.where\(np.tri\(3\), matrix, np.nan\)"
+    with pytest.warns(UserWarning, match=rf"exactly -1 and count .* if they were not measured, .*: {line}$"):
+        metrics.summary(errors, kind="error")
+
+
 def test_the_warning_names_the_metrics_that_change():
     assert "changes best_minus_last, past_best_minus_last and upper_triangle_mean;" in what_it_says(ZEROS, "error")
     assert "changes upper_triangle_mean;" in what_it_says(ZEROS, "accuracy")

@@ -21,6 +21,9 @@ Line = tuple[int, list[str]]
 _MORE_THAN_NUMBERS = re.compile(r"[^\s\d.,;eE+\-%nNaA]")  # NaN is a number
 _CLEARER = "write names as text (task 1, task 2, ...) and data with a decimal point (1.0)"
 
+_MISSING = ("-", "--", "–", "—", "n/a", "na", "null", "none")
+"""Cells that people write where nothing was measured; NaN is a number."""
+
 _QUOTED = re.compile(r'(?<![^,;\t\r\n ])"[^"]*(?:""[^"]*)*"?')
 """A cell in quotes; a quote within a cell is an ordinary character."""
 
@@ -57,6 +60,9 @@ def parse_delimited(file: Path, text: str, *, square: bool = False, percent: boo
         The cells, names apart from data.
     """
     lines = _lines(file, text)
+    names = [cell for cell in lines[0][1] if not is_missing(cell)]
+    if len(lines) == 1 and names and all(cell[0].isalpha() and _is_word(cell) for cell in names):
+        raise ValueError(f"{file}: line {lines[0][0]} is a header, and no rows follow it; give one line per row")
     if percent and _has_percentages(lines):
         numbers = [(n, [_without_sign(cell) for cell in cells]) for n, cells in lines]
         found = _split(file, numbers, square)
@@ -108,6 +114,15 @@ def parse_number(cell: str) -> float | None:
         return None
 
 
+def is_missing(cell: str) -> bool:
+    """Return whether a cell says that nothing was measured.
+
+    >>> is_missing(""), is_missing("N/A"), is_missing("cats")
+    (True, True, False)
+    """
+    return not cell or cell.lower() in _MISSING
+
+
 def _lines(file: Path, text: str) -> list[Line]:
     delimiter = find_delimiter(text)
     if not any(mark in text for mark in "\t;,") and has_only_numbers(text):
@@ -134,6 +149,8 @@ def _has_header(file: Path, lines: Sequence[Line]) -> bool:
     if len(cells) > 1 and _counting(cells) and _has_decimals(body, 0):
         raise ValueError(f"{file}: line {n}: {cells[0]}, {cells[1]}, ... may be column names or data; {_CLEARER}")
     corner, names = cells[0], cells[1:]
+    if names and all(map(is_missing, names)):  # a row without measurements, perhaps with its name
+        return False
     if corner and not _is_word(corner):
         return False
     if _counting(names):

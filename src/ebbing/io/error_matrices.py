@@ -15,8 +15,8 @@ from ebbing.io.framework_logs import find_log
 from ebbing.io.matrices import NamedMatrix, read_named_matrix
 from ebbing.metrics import Kind, MetricSummary
 from ebbing.metrics._matrix import SIGN, error_matrix
-from ebbing.metrics._summary import describe_zeros, summarize
-from ebbing.metrics._unmeasured import mark_unmeasured
+from ebbing.metrics._summary import describe_filler, summarize
+from ebbing.metrics._unmeasured import find_filler, mark_unmeasured
 
 _KINDS: dict[str, Kind] = {"errors": "error", "accuracies": "accuracy"}
 _ERROR_KEYS = (*_KINDS, "matrix")
@@ -26,7 +26,7 @@ def read_matrix(path: str | os.PathLike[str], *, unmeasured: float | None = None
     r"""Return the error or accuracy matrix in a file.
 
     Rows are t = 0..T (initial model first) or t = 1..T, columns are tasks. A warning says so if all entries above the
-    diagonal are exactly 0: what was not measured must be NaN.
+    diagonal are exactly 0 or -1: what was not measured must be NaN.
 
     Args:
         path: A CSV, TSV, JSON, npy or npz file. In JSON and npz the matrix stands under "errors", "accuracies" or
@@ -48,8 +48,8 @@ def read_matrix(path: str | os.PathLike[str], *, unmeasured: float | None = None
         [[0.9, nan], [0.6, 0.8]]
     """
     matrix = read_error_matrix(path, unmeasured=unmeasured)
-    if message := _zeros(matrix, None):
-        warn(f"{path}: {message}, read the file with unmeasured=0")
+    if message := _filled(matrix, None, "read the file with unmeasured="):
+        warn(f"{path}: {message}")
     return matrix.values
 
 
@@ -87,18 +87,30 @@ def summarize_file(
     try:
         found = summarize(matrix.values, kind=kind or said, names=names)  # type: ignore[arg-type]  (checked there)
     except EntryError as error:
-        raise ValueError(f"{path}: {matrix.place(*error.index)}: {error}") from None
-    if message := _zeros(matrix, found.kind):
-        warn(f"{path}: {message}, say --unmeasured 0")
+        raise ValueError(f"{path}: {matrix.place(*error.index)}: {error}{_stands_for(matrix, error.index)}") from None
+    if message := _filled(matrix, found.kind, "say --unmeasured "):
+        warn(f"{path}: {message}")
     return found
 
 
-def _zeros(matrix: NamedMatrix, kind: Kind | None) -> str:
-    """Say that zeros may stand for what was not measured; nothing if they do not."""
+def _filled(matrix: NamedMatrix, kind: Kind | None, option: str) -> str:
+    """Say that a number may stand for what was not measured, and how to mark it; nothing if none does."""
     try:
-        return "" if matrix.marks_missing else describe_zeros(error_matrix(matrix.values, "error"), kind)
+        L = error_matrix(matrix.values, "error")
     except ValueError:  # infinite numbers, which no metric reads
         return ""
+    filler = None if matrix.marks_missing else find_filler(L)
+    return "" if filler is None else f"{describe_filler(L, kind, filler)}, {option}{filler:g}"
+
+
+def _stands_for(matrix: NamedMatrix, index: tuple[int, ...]) -> str:
+    """Say how to mark a number that is no accuracy, if it may stand for what was not measured."""
+    value = float(matrix.values[index])
+    if not np.isnan(mark_unmeasured(matrix.values, value)[index]):
+        return ""
+    return (
+        f" (if {value:g} means that, say --unmeasured {value:g}, or in Python read_matrix(file, unmeasured={value:g}))"
+    )
 
 
 def read_error_matrix(
@@ -128,4 +140,6 @@ def read_error_matrix(
     if columns == 0 or rows - columns not in (0, 1):
         rule = "T tasks need T columns and T rows, or T+1 with the initial model's first"
         raise ValueError(f"{file}: {rows} rows and {columns} columns of numbers; {rule}")
-    return matrix if unmeasured is None else replace(matrix, values=mark_unmeasured(matrix.values, unmeasured))
+    if unmeasured is None:
+        return matrix
+    return replace(matrix, values=mark_unmeasured(matrix.values, unmeasured), marks_missing=True)

@@ -10,7 +10,8 @@ file       what is understood
 .npy .npz  one 2-D array of numbers; in .npz under one of these keys, or the only array
 =========  ============================================================================================
 
-An empty cell, null and nan all mean NaN, and short rows are filled up with NaN: lower-triangular lists need no padding.
+An empty cell, null, nan, - and n/a all mean NaN, and short rows are filled up with NaN: lower-triangular lists need no
+padding.
 
 Names of rows and columns are text. Whole numbers are names too where the header makes that clear (",0,1,2" or
 "after,task 1,task 2"); where they could be either names or data, an error says so instead of a guess.
@@ -34,7 +35,7 @@ from numpy.typing import NDArray
 from ebbing._limits import MOST_CELLS, MOST_LINES, MOST_MATRIX_BYTES, MOST_SEPARATORS
 from ebbing.io._arrays import check_cells, read_array
 from ebbing.io._bytes import read_bytes, read_text
-from ebbing.io._delimited import parse_delimited, parse_number
+from ebbing.io._delimited import is_missing, parse_delimited, parse_number
 
 FORMATS = (".csv", ".tsv", ".txt", ".json", ".npy", ".npz")
 """Endings of files that hold a matrix."""
@@ -52,8 +53,8 @@ class NamedMatrix:
         first_cell: The place in its line of a row's first number, from 1.
         key: The name of the matrix in a JSON object or an npz file, or nothing.
         others: The other entries of a JSON object, by name.
-        marks_missing: Whether what was not measured is always marked: in a log, and in a record of training that ebbing
-            wrote.
+        marks_missing: Whether what was not measured is always marked: in a log, in a record of training that ebbing
+            wrote, and if the reader was told which number stands for it.
     """
 
     values: NDArray[np.float64]
@@ -192,7 +193,7 @@ def _csv(file: Path, *, square: bool, percent: bool) -> NamedMatrix:
 
 
 def _csv_cell(file: Path, line: int, column: int, cell: str) -> float:
-    value = parse_number(cell) if cell else math.nan
+    value = math.nan if is_missing(cell) else parse_number(cell)
     if value is None or math.isinf(value):
         rule = "is not a finite number; use a decimal point, and leave the cell empty if it is missing"
         raise ValueError(f"{file}: line {line}, cell {column}: {reprlib.repr(cell)} {rule}")

@@ -15,7 +15,7 @@ from ebbing._warnings import warn
 from ebbing.metrics import _paper, _variants
 from ebbing.metrics._matrix import SIGN, Kind, Values, error_matrix, just_learned
 from ebbing.metrics._sentence import forgotten_sentence
-from ebbing.metrics._unmeasured import has_zeros_for_unmeasured, mark_unmeasured, numpy_line
+from ebbing.metrics._unmeasured import find_filler, mark_unmeasured, numpy_line
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,8 +172,8 @@ class MetricSummary(Tabular):
 def summary(matrix: ArrayLike, *, kind: Kind, names: Sequence[str] | None = None) -> MetricSummary:
     """Say what was forgotten of each task, and compute every metric of the matrix alone: all but `forward_transfer`.
 
-    A warning says so if all entries above the diagonal are exactly 0, as `np.zeros((T, T))` leaves them: what was not
-    measured must be NaN, or it changes some metrics.
+    A warning says so if all entries above the diagonal are exactly 0, as `np.zeros((T, T))` leaves them, or -1: what
+    was not measured must be NaN, or it changes some metrics.
 
     Args:
         matrix: L (..., T+1, T), or (..., T, T) without the initial model.
@@ -196,10 +196,10 @@ def summary(matrix: ArrayLike, *, kind: Kind, names: Sequence[str] | None = None
         'upper_triangle_mean needs the accuracy after task 1, on task 2, and it is missing (NaN): ...'
     """
     found = summarize(matrix, kind=kind, names=names)
-    if message := describe_zeros(found.matrix, kind):
-        shape = np.shape(matrix)
-        initial_too = not found.matrix[..., 0, :].any()
-        warn(f"{message}, replace them by NaN: {numpy_line(shape, initial_too=initial_too)}")
+    filler = find_filler(found.matrix)
+    if filler is not None:
+        line = numpy_line(np.shape(matrix), initial_too=bool((found.matrix[..., 0, :] == filler).all()))
+        warn(f"{describe_filler(found.matrix, kind, filler)}, replace them by NaN: {line}")
     return found
 
 
@@ -216,22 +216,21 @@ def summarize(matrix: ArrayLike, *, kind: Kind, names: Sequence[str] | None = No
     return MetricSummary(kind, labels, measured, values, reasons)
 
 
-def describe_zeros(L: Values, kind: Kind | None) -> str:
-    """Say that nothing but zeros stands above the diagonal, and which metrics they change; nothing if it is not so.
+def describe_filler(L: Values, kind: Kind | None, filler: float) -> str:
+    """Say that nothing but one number stands above the diagonal, and which metrics this changes.
 
     Args:
         L: The matrix (..., T+1, T), a row of NaN for an initial model that was not measured.
         kind: "error" or "accuracy": what the matrix holds; None if that is not known.
+        filler: The number, as `find_filler` finds it.
 
     Returns:
         The beginning of a sentence, to be followed by the way out.
     """
-    if not has_zeros_for_unmeasured(L):
-        return ""
-    with_zeros, without = (_compute(values, kind or "error")[0] for values in (L, mark_unmeasured(L, 0)))
+    filled, without = (_compute(values, kind or "error")[0] for values in (L, mark_unmeasured(L, filler)))
     changed = [
         name
-        for name, value in with_zeros.items()
+        for name, value in filled.items()
         if value is not None and ((other := without[name]) is None or not np.array_equal(value, other))
     ]
     best = [name for name in changed if name.endswith("best_minus_last")] if kind is None else []
@@ -239,7 +238,7 @@ def describe_zeros(L: Values, kind: Kind | None) -> str:
     named = f"{', '.join(first)} and {last}" if first else last
     of_errors = f" and, of errors, {' and '.join(best)}" if best else ""
     return (
-        "all entries above the diagonal are exactly 0 and count as measured, which changes "
+        f"all entries above the diagonal are exactly {filler:g} and count as measured, which changes "
         f"{named}{of_errors}; if they were not measured"
     )
 

@@ -1,4 +1,4 @@
-"""Numbers that stand for what was not measured: zeros above the diagonal, as `np.zeros((T, T))` leaves them."""
+"""Numbers that stand for what was not measured, as the zeros that `np.zeros((T, T))` leaves above the diagonal."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ import numpy as np
 
 from ebbing.metrics._matrix import Values, just_learned
 
+_FILLERS = (0.0, -1.0)
 
-def has_zeros_for_unmeasured(L: Values) -> bool:
-    """Return whether a matrix has nothing but zeros above its diagonal, and other numbers on it.
+
+def find_filler(L: Values) -> float | None:
+    """Return the number that alone stands above the diagonal, with other numbers on it: 0 or -1.
 
     Args:
         L: The matrix (..., T+1, T), a row of NaN for an initial model that was not measured.
 
     Returns:
-        Whether all of the matrices are such; never for one task.
+        The number, if all of the matrices are such; otherwise, and for one task, None.
     """
     t, i = np.triu_indices(L.shape[-1], 1)
-    above, diagonal = L[..., t + 1, i], np.nan_to_num(just_learned(L))
-    return len(t) > 0 and bool((above == 0).all() and diagonal.any(axis=-1).all())
+    above, diagonal = L[..., t + 1, i], just_learned(L)
+    for value in _FILLERS if len(t) else ():
+        if (above == value).all() and (np.nan_to_num(diagonal, nan=value) != value).any(axis=-1).all():
+            return value
+    return None
 
 
 def mark_unmeasured(matrix: Values, value: float) -> Values:

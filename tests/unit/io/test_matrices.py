@@ -60,6 +60,12 @@ def npy(array, **options):
         pytest.param("0.9,,\n0.6,0.8,\n", LOWER, id="trailing commas"),
         pytest.param("0.9,nan\n0.6,0.8\n", LOWER, id="nan"),
         pytest.param(",\n0.9,\n0.6,0.8\n", [[NAN, NAN], *LOWER], id="initial row not measured"),
+        pytest.param("0.9,-\n0.6,0.8\n", LOWER, id="dash"),
+        pytest.param("0.9,N/A\n0.6,0.8\n", LOWER, id="not available"),
+        pytest.param("a,b\nx,0.9,null\ny,0.6,0.8\n", LOWER, id="null"),
+        pytest.param("-,-\n0.9,-\n0.6,0.8\n", [[NAN, NAN], *LOWER], id="dashes in the initial row"),
+        pytest.param("start,-,-\nx,0.9,-\ny,0.6,0.8\n", [[NAN, NAN], *LOWER], id="dashes after a label"),
+        pytest.param("after,a,b\n-,0.1,0.2\na,0.9,0.3\nb,0.6,0.8\n", FULL, id="a dash for a label"),
         pytest.param("mnist,cifar10\n0.1,0.2\n0.9,0.3\n0.6,0.8\n", FULL, id="header"),
         pytest.param('"task 1","task 2"\n0.9,\n0.6,0.8\n', LOWER, id="quoted header"),
         pytest.param("initial,0.1,0.2\nfirst,0.9,0.3\nsecond,0.6,0.8\n", FULL, id="labels"),
@@ -131,6 +137,13 @@ def test_unmeasured_keeps_what_was_measured_of_the_initial_model(write):
     np.testing.assert_array_equal(other, [[NAN, NAN], [0, NAN], [0, 0.8]])
 
 
+def test_minus_one_above_the_diagonal_gets_a_warning(write):
+    file = write("m.csv", "0.9,-1\n0.6,0.8\n")
+    with pytest.warns(UserWarning, match="exactly -1 and count as measured, .* read the file with unmeasured=-1$"):
+        read_matrix(file)
+    np.testing.assert_array_equal(read_matrix(file, unmeasured=-1), LOWER)
+
+
 def test_zeros_of_logs_and_records_were_measured(write):
     log = "eval_exp,training_exp,eval_accuracy\n0,0,0.9\n1,0,0.0\n0,1,0.5\n1,1,0.8\n"
     np.testing.assert_array_equal(read_matrix(write("eval_results.csv", log)), [[0.9, 0], [0.5, 0.8]])
@@ -154,7 +167,9 @@ def test_zeros_of_logs_and_records_were_measured(write):
         ("0.9,0.1,0.2\n0.6,0.8,0.3\n", "2 rows and 3 columns of numbers; T tasks need T columns and T rows"),
         ("1.5\n1.5\n1.5\n", "3 rows and 1 columns"),
         ("\n\n  \n", "no rows"),
-        ("task 1,task 2\n", "line 1, cell 2: 'task 2' is not a finite number"),
+        ("task 1,task 2\n", "line 1 is a header, and no rows follow it; give one line per row"),
+        ("\nafter;task 1;task 2\n", "line 2 is a header, and no rows follow it"),
+        ("0.9x,0.8x\n", "line 1, cell 2: '0.8x' is not a finite number"),
         ('0.9,"0.1\n0.6,0.8\n', "line 2: unexpected end of data"),
         ("0,1\n0.1,0.2\n0.9,0.8\n", r"line 1: 0, 1, \.\.\. may be column names or data; write names as text"),
         ("0,0.1,0.2\n1,0.9,0.3\n2,0.6,0.8\n", r"first column \(0, 1, \.\.\.\) may be row names or data"),
