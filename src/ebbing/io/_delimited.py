@@ -79,7 +79,7 @@ def _split(file: Path, lines: list[Line], square: bool) -> DelimitedText:
     without_names = square and len(body) == widest and len(header) in (0, widest)
     skip = int(not without_names and _has_row_names(file, header, body))
     return DelimitedText(
-        column_names=header[skip:],
+        column_names=header if len(header) < widest else header[skip:],  # without or with a corner
         row_names=[cells[0] if cells else "" for _, cells in body] if skip else [],
         lines=[(n, cells[skip:]) for n, cells in body],
         first_column=1 + skip,

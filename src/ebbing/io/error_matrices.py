@@ -14,6 +14,7 @@ from ebbing._warnings import warn
 from ebbing.io.framework_logs import find_log
 from ebbing.io.matrices import NamedMatrix, read_named_matrix
 from ebbing.metrics import Kind, MetricSummary
+from ebbing.metrics._learning_order import find_learning_order
 from ebbing.metrics._matrix import SIGN, error_matrix
 from ebbing.metrics._summary import describe_filler, summarize
 from ebbing.metrics._unmeasured import find_filler, mark_unmeasured
@@ -25,8 +26,10 @@ _ERROR_KEYS = (*_KINDS, "matrix")
 def read_matrix(path: str | os.PathLike[str], *, unmeasured: float | None = None) -> NDArray[np.float64]:
     r"""Return the error or accuracy matrix in a file.
 
-    Rows are t = 0..T (initial model first) or t = 1..T, columns are tasks. A warning says so if all entries above the
-    diagonal are exactly 0 or -1: what was not measured must be NaN.
+    Rows are t = 0..T (initial model first) or t = 1..T, columns are tasks in the order of learning. If a CSV file names
+    its rows after the tasks, as "cats" or "after cats", its columns are put into the order of the rows, and a warning
+    says so. Another warning says if all entries above the diagonal are exactly 0 or -1: what was not measured must be
+    NaN.
 
     Args:
         path: A CSV, TSV, JSON, npy or npz file. In JSON and npz the matrix stands under "errors", "accuracies" or
@@ -48,8 +51,7 @@ def read_matrix(path: str | os.PathLike[str], *, unmeasured: float | None = None
         [[0.9, nan], [0.6, 0.8]]
     """
     matrix = read_error_matrix(path, unmeasured=unmeasured)
-    if message := _filled(matrix, None, "read the file with unmeasured="):
-        warn(f"{path}: {message}")
+    _warn_of(matrix, path, None, "read the file with unmeasured=")
     return matrix.values
 
 
@@ -88,9 +90,17 @@ def summarize_file(
         found = summarize(matrix.values, kind=kind or said, names=names)  # type: ignore[arg-type]  (checked there)
     except EntryError as error:
         raise ValueError(f"{path}: {matrix.place(*error.index)}: {error}{_stands_for(matrix, error.index)}") from None
-    if message := _filled(matrix, found.kind, "say --unmeasured "):
-        warn(f"{path}: {message}")
+    _warn_of(matrix, path, found.kind, "say --unmeasured ")
     return found
+
+
+def _warn_of(matrix: NamedMatrix, path: str | os.PathLike[str], kind: Kind | None, option: str) -> None:
+    """Warn of what a matrix may mean other than it says."""
+    if matrix.columns:
+        names = ", ".join(matrix.column_names)
+        warn(f"{path}: the rows say that tasks were learned in the order {names}; columns are put into this order")
+    if message := _filled(matrix, kind, option):
+        warn(f"{path}: {message}")
 
 
 def _filled(matrix: NamedMatrix, kind: Kind | None, option: str) -> str:
@@ -140,6 +150,19 @@ def read_error_matrix(
     if columns == 0 or rows - columns not in (0, 1):
         rule = "T tasks need T columns and T rows, or T+1 with the initial model's first"
         raise ValueError(f"{file}: {rows} rows and {columns} columns of numbers; {rule}")
+    matrix = _in_order_of_learning(file, matrix)
     if unmeasured is None:
         return matrix
     return replace(matrix, values=mark_unmeasured(matrix.values, unmeasured), marks_missing=True)
+
+
+def _in_order_of_learning(file: Path, matrix: NamedMatrix) -> NamedMatrix:
+    """Return the matrix with its columns in the order of the rows, if these are named after the same tasks."""
+    try:
+        order = find_learning_order(matrix.row_names, matrix.column_names)
+    except ValueError as error:
+        raise ValueError(f"{file}: {error}") from None
+    if order == sorted(order) or len(order) != matrix.values.shape[1]:
+        return matrix
+    names = tuple(matrix.column_names[k] for k in order)
+    return replace(matrix, values=matrix.values[:, order], column_names=names, columns=tuple(order))

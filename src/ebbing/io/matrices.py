@@ -51,6 +51,7 @@ class NamedMatrix:
         row_names: One name per row, or nothing.
         lines: The line of each row in a CSV file, or nothing.
         first_cell: The place in its line of a row's first number, from 1.
+        columns: The place of each column in the file, from 0, if they were put into another order; or nothing.
         key: The name of the matrix in a JSON object or an npz file, or nothing.
         others: The other entries of a JSON object, by name.
         marks_missing: Whether what was not measured is always marked: in a log, in a record of training that ebbing
@@ -62,6 +63,7 @@ class NamedMatrix:
     row_names: tuple[str, ...] = ()
     lines: tuple[int, ...] = ()
     first_cell: int = 1
+    columns: tuple[int, ...] = ()
     key: str = ""
     others: Mapping[str, Any] = field(default_factory=dict)
     marks_missing: bool = False
@@ -80,6 +82,7 @@ class NamedMatrix:
             >>> NamedMatrix(np.eye(2), lines=(2, 4)).place(1, 0)
             'line 4, cell 1'
         """
+        column = self.columns[column] if self.columns else column
         if self.lines:
             return f"line {self.lines[row]}, cell {self.first_cell + column}"
         return f"row {row + 1}, column {column + 1}"

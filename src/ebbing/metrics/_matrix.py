@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ebbing._limits import LARGEST_SQUARE
 from ebbing._validate import EntryError, first_index
+from ebbing.metrics._learning_order import find_learning_order
 
 Kind = Literal["error", "accuracy"]
 Values = NDArray[np.float64]  # one value per matrix: shape (...), so a NumPy float for a single matrix
@@ -52,12 +53,28 @@ def _is_upper(values: Values) -> bool:
 
 def error_matrix(matrix: ArrayLike, kind: Kind) -> Values:
     """Return the matrix (..., T+1, T), with a row of NaN for an initial model that was not measured."""
+    _check_order(matrix)
     values = checked_numbers("matrix", matrix, kind)
     if values.ndim < 2 or values.size == 0 or values.shape[-2] - values.shape[-1] not in (0, 1):
         rule = "give (..., T+1, T) with the initial model's row first, or (..., T, T) without it"
         raise ValueError(f"the matrix has shape {values.shape}: {rule}")
     unmeasured = np.full_like(values[..., :1, :], np.nan)
     return values if values.shape[-2] > values.shape[-1] else np.concatenate([unmeasured, values], axis=-2)
+
+
+def _check_order(given: Any) -> None:
+    """Raise an error if the rows of a pandas frame are named after its columns, in another order."""
+    columns, index = getattr(given, "columns", None), getattr(given, "index", None)
+    if columns is None or index is None:
+        return
+    names = list(columns)
+    order = find_learning_order([str(name) for name in index], [str(name) for name in names])
+    if order != sorted(order):
+        learned = [names[k] for k in order]
+        raise ValueError(
+            f"the rows say that tasks were learned in the order {', '.join(map(str, learned))}, but the columns are in "
+            f"the order {', '.join(map(str, names))}: give matrix[{learned}]"
+        )
 
 
 def checked_numbers(name: str, given: ArrayLike, kind: Kind) -> Values:
