@@ -93,3 +93,13 @@ def test_minus_one_for_unmeasured_gets_its_way_out(run, answer, tmp_path):
     assert "most of task 1" in answer("metrics", "accuracies.csv", "--kind", "accuracy", "--unmeasured", "-1")
     (tmp_path / "accuracies.csv").write_text("0.9,0.1\n-1,0.8\n")  # not above the diagonal
     assert "--unmeasured" not in run("metrics", "accuracies.csv", "--kind", "accuracy").stderr
+
+
+def test_accuracies_in_two_units_get_one_line(run, tmp_path):
+    (tmp_path / "accuracies.csv").write_text("98,12,10\n91,97,11\n0.72,90,96\n")
+    done = run("metrics", "accuracies.csv", "--kind", "accuracy", "--unmeasured", "0")
+    message = (
+        "accuracies.csv: the accuracy after task 3, on task 1 is 0.72, and others are 10 to 98: fractions and percent?"
+    )
+    assert (done.returncode, done.stderr.count("\n")) == (0, 1)
+    assert done.stderr.startswith(f"ebbing: {message}")

@@ -189,3 +189,39 @@ def test_the_warning_names_the_metrics_that_change():
 )
 def test_no_warning_where_zeros_say_nothing(matrix):
     metrics.summary(matrix, kind="error")
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (
+            [[98, 12, 10], [91, 97, 11], [0.72, 90, 96]],
+            "after task 3, on task 1 is 0.72, and others are 10 to 98: fract",
+        ),
+        (
+            [[0.98, 0.12], [72, 0.9]],
+            "after task 2, on task 1 is 72, and others are 0.12 to 0.98: fractions and percent",
+        ),
+        ([[0.9, 0.1], [0.6, 1.48]], r"on task 2 is 1.48, and others are 0.1 to 0.9: fractions are at most 1; correct"),
+        ([[[98, 12], [91, 97]], [[98, 12], [0.5, 97]]], r"on task 1, of matrix \[1\] is 0.5, and others are 12 to 98"),
+    ],
+)
+def test_accuracies_in_two_units_get_a_warning(matrix, message):
+    with pytest.warns(UserWarning, match=message) as said:
+        metrics.summary(matrix, kind="accuracy")
+    assert (len(said), said[0].filename) == (1, __file__)
+    metrics.summary(matrix, kind="error")  # losses have any size
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [
+        [[98.0, 12.0], [0.0, 97.0]],  # as in class-incremental learning
+        [[98.0, 0.4], [1.2, 97.0]],
+        [[1.0, 0.1], [0.0, 1.0]],
+        [[98.0, np.nan], [91.0, 97.0]],
+        [[1.01, 1.4], [1.1, 1.9]],
+    ],
+)
+def test_accuracies_in_one_unit_get_no_warning(matrix):
+    metrics.summary(matrix, kind="accuracy")

@@ -17,6 +17,7 @@ from ebbing.metrics import Kind, MetricSummary
 from ebbing.metrics._learning_order import find_learning_order
 from ebbing.metrics._matrix import SIGN, error_matrix
 from ebbing.metrics._summary import describe_filler, summarize
+from ebbing.metrics._units import describe_units
 from ebbing.metrics._unmeasured import find_filler, mark_unmeasured
 
 _KINDS: dict[str, Kind] = {"errors": "error", "accuracies": "accuracy"}
@@ -51,7 +52,7 @@ def read_matrix(path: str | os.PathLike[str], *, unmeasured: float | None = None
         [[0.9, nan], [0.6, 0.8]]
     """
     matrix = read_error_matrix(path, unmeasured=unmeasured)
-    _warn_of(matrix, path, None, "read the file with unmeasured=")
+    _warn_of(matrix, path, None, "read the file with unmeasured=" if unmeasured is None else None)
     return matrix.values
 
 
@@ -90,27 +91,33 @@ def summarize_file(
         found = summarize(matrix.values, kind=kind or said, names=names)  # type: ignore[arg-type]  (checked there)
     except EntryError as error:
         raise ValueError(f"{path}: {matrix.place(*error.index)}: {error}{_stands_for(matrix, error.index)}") from None
-    _warn_of(matrix, path, found.kind, "say --unmeasured ")
+    _warn_of(matrix, path, found.kind, "say --unmeasured " if unmeasured is None else None)
     return found
 
 
-def _warn_of(matrix: NamedMatrix, path: str | os.PathLike[str], kind: Kind | None, option: str) -> None:
-    """Warn of what a matrix may mean other than it says."""
+def _warn_of(matrix: NamedMatrix, path: str | os.PathLike[str], kind: Kind | None, option: str | None) -> None:
+    """Warn of what a matrix may mean other than it says.
+
+    Args:
+        matrix: The matrix.
+        path: Its file.
+        kind: What it holds; None if its reader did not ask.
+        option: How to say which number stands for what was not measured; None if this was said.
+    """
     if matrix.columns:
         names = ", ".join(matrix.column_names)
         warn(f"{path}: the rows say that tasks were learned in the order {names}; columns are put into this order")
-    if message := _filled(matrix, kind, option):
-        warn(f"{path}: {message}")
-
-
-def _filled(matrix: NamedMatrix, kind: Kind | None, option: str) -> str:
-    """Say that a number may stand for what was not measured, and how to mark it; nothing if none does."""
+    if matrix.recorded:
+        return
     try:
         L = error_matrix(matrix.values, "error")
     except ValueError:  # infinite numbers, which no metric reads
-        return ""
-    filler = None if matrix.marks_missing else find_filler(L)
-    return "" if filler is None else f"{describe_filler(L, kind, filler)}, {option}{filler:g}"
+        return
+    filler = find_filler(L)
+    if filler is not None and option is not None:
+        warn(f"{path}: {describe_filler(L, kind, filler)}, {option}{filler:g}")
+    if kind == "accuracy" and (message := describe_units(L)):
+        warn(f"{path}: {message}")
 
 
 def _stands_for(matrix: NamedMatrix, index: tuple[int, ...]) -> str:
@@ -143,9 +150,7 @@ def read_error_matrix(
     log = find_log(file, run)
     if log is None and run is not None:
         raise ValueError(f"run={run}: {file} is no log of several runs; leave it out")
-    matrix = (
-        read_named_matrix(file, _ERROR_KEYS) if log is None else NamedMatrix(log, key="accuracies", marks_missing=True)
-    )
+    matrix = read_named_matrix(file, _ERROR_KEYS) if log is None else NamedMatrix(log, key="accuracies", recorded=True)
     rows, columns = matrix.values.shape
     if columns == 0 or rows - columns not in (0, 1):
         rule = "T tasks need T columns and T rows, or T+1 with the initial model's first"
@@ -153,7 +158,7 @@ def read_error_matrix(
     matrix = _in_order_of_learning(file, matrix)
     if unmeasured is None:
         return matrix
-    return replace(matrix, values=mark_unmeasured(matrix.values, unmeasured), marks_missing=True)
+    return replace(matrix, values=mark_unmeasured(matrix.values, unmeasured))
 
 
 def _in_order_of_learning(file: Path, matrix: NamedMatrix) -> NamedMatrix:

@@ -54,8 +54,8 @@ class NamedMatrix:
         columns: The place of each column in the file, from 0, if they were put into another order; or nothing.
         key: The name of the matrix in a JSON object or an npz file, or nothing.
         others: The other entries of a JSON object, by name.
-        marks_missing: Whether what was not measured is always marked: in a log, in a record of training that ebbing
-            wrote, and if the reader was told which number stands for it.
+        recorded: Whether a program wrote it that marks what was not measured, and uses one unit: in a log, and in a
+            record of training that ebbing wrote.
     """
 
     values: NDArray[np.float64]
@@ -66,7 +66,7 @@ class NamedMatrix:
     columns: tuple[int, ...] = ()
     key: str = ""
     others: Mapping[str, Any] = field(default_factory=dict)
-    marks_missing: bool = False
+    recorded: bool = False
 
     def place(self, row: int, column: int) -> str:
         """Return where a number stands in its file.
@@ -161,7 +161,7 @@ def _json(file: Path, keys: Sequence[str]) -> NamedMatrix:
         raise ValueError(f"{file}: holds {reprlib.repr(content)}; a matrix is a list of rows, each a list of numbers")
     rows = [[_json_cell(file, r, c, cell) for c, cell in enumerate(row, 1)] for r, row in enumerate(content, 1)]
     recorded = others.get("schema") == "ebbing.matrix/1"
-    return NamedMatrix(_padded(file, rows), names, key=key, others=others, marks_missing=recorded)
+    return NamedMatrix(_padded(file, rows), names, key=key, others=others, recorded=recorded)
 
 
 def _json_cell(file: Path, row: int, column: int, cell: Any) -> float:

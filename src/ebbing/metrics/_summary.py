@@ -15,6 +15,7 @@ from ebbing._warnings import warn
 from ebbing.metrics import _paper, _variants
 from ebbing.metrics._matrix import SIGN, Kind, Values, error_matrix, just_learned
 from ebbing.metrics._sentence import forgotten_sentence
+from ebbing.metrics._units import describe_units
 from ebbing.metrics._unmeasured import find_filler, mark_unmeasured, numpy_line
 
 if TYPE_CHECKING:
@@ -173,7 +174,8 @@ def summary(matrix: ArrayLike, *, kind: Kind, names: Sequence[str] | None = None
     """Say what was forgotten of each task, and compute every metric of the matrix alone: all but `forward_transfer`.
 
     A warning says so if all entries above the diagonal are exactly 0, as `np.zeros((T, T))` leaves them, or -1: what
-    was not measured must be NaN, or it changes some metrics.
+    was not measured must be NaN, or it changes some metrics. Another warning says if some accuracies look like
+    fractions and others like percent.
 
     Args:
         matrix: L (..., T+1, T), or (..., T, T) without the initial model.
@@ -200,11 +202,13 @@ def summary(matrix: ArrayLike, *, kind: Kind, names: Sequence[str] | None = None
     if filler is not None:
         line = numpy_line(np.shape(matrix), initial_too=bool((found.matrix[..., 0, :] == filler).all()))
         warn(f"{describe_filler(found.matrix, kind, filler)}, replace them by NaN: {line}")
+    if kind == "accuracy" and (message := describe_units(found.matrix)):
+        warn(message)
     return found
 
 
 def summarize(matrix: ArrayLike, *, kind: Kind, names: Sequence[str] | None = None) -> MetricSummary:
-    """Return what `summary` returns, without a warning: for a matrix whose zeros were measured."""
+    """Return what `summary` returns, without a warning: for a matrix whose zeros were measured, in one unit."""
     measured = error_matrix(matrix, kind)  # a matrix that no metric can read raises an error here
     T = measured.shape[-1]
     if names is None and all(isinstance(name, str) for name in getattr(matrix, "columns", [0])):  # of pandas

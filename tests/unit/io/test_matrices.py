@@ -142,6 +142,8 @@ def test_minus_one_above_the_diagonal_gets_a_warning(write):
     with pytest.warns(UserWarning, match="exactly -1 and count as measured, .* read the file with unmeasured=-1$"):
         read_matrix(file)
     np.testing.assert_array_equal(read_matrix(file, unmeasured=-1), LOWER)
+    with pytest.warns(UserWarning, match="exactly -1 and count as measured"):
+        read_matrix(write("m.json", '{"accuracies": [[0.9, -1], [0.6, 0.8]]}'))
 
 
 def test_zeros_of_logs_and_records_were_measured(write):
