@@ -44,6 +44,61 @@ def test_summary_says_what_was_forgotten(first, sentence):
     assert found.forgotten == pytest.approx(lost, nan_ok=True)
 
 
+@pytest.mark.parametrize(
+    ("matrix", "kind", "sentence"),
+    [
+        (
+            [[50, 50], [51, 50], [51, 52]],
+            "accuracy",
+            "Tasks were hardly learned: accuracy 51.5 just learned, 50 before. If",
+        ),
+        (
+            [[0.5, 0.5], [0.9, 0.5], [0.9, 0.52]],
+            "accuracy",
+            "dogs was hardly learned: accuracy 0.52 just learned, 0.5 be",
+        ),
+        (
+            [[2.0, 2.0], [1.9, 2.0], [1.8, 1.0]],
+            "error",
+            "cats was hardly learned: error 1.9 just learned, 2 before. If",
+        ),
+        (
+            [[2.0, 2.0], [9.0, 2.0], [9.0, 7.0]],
+            "error",
+            "Tasks were not learned: error 8 just learned, 2 before. Train",
+        ),
+    ],
+)
+def test_summary_says_first_if_tasks_were_hardly_learned(matrix, kind, sentence):
+    found = metrics.summary(matrix, kind=kind, names=["cats", "dogs"])
+    assert found._answer().startswith(sentence)
+    for text in (found.summary(400), found.to_html()):
+        assert text.index(sentence) < text.index("Nothing was forgotten")
+    assert set(found.hardly_learned) == ({"cats", "dogs"} if sentence[0] == "T" else {sentence[:4]})
+
+
+@pytest.mark.parametrize(
+    ("matrix", "kind"),
+    [
+        ([[10, 10], [19, 10], [19, 19]], "accuracy"),  # 90% of the error is left
+        ([[np.nan, np.nan], [51, 50], [51, 52]], "accuracy"),
+        ([[51, 50], [51, 52]], "accuracy"),
+        ([[0.0, 0.0], [0.0, 0.0], [0.0, 0.0]], "error"),
+        ([[-2.0, -2.0], [-1.5, -2.0], [-1.5, -1.5]], "error"),
+    ],
+)
+def test_no_doubt_where_tasks_were_learned_or_nobody_knows(matrix, kind):
+    found = metrics.summary(matrix, kind=kind)
+    assert found.hardly_learned == ()
+    assert "learned:" not in found.summary()
+
+
+def test_many_tasks_that_were_hardly_learned_are_counted():
+    learned = np.vstack([np.ones(8), np.where(np.eye(8) * (np.arange(8) > 6), 0.1, 1.0)])
+    text = metrics.summary(learned, kind="error", names=list("12345678")).summary(400)
+    assert "task 1, task 2, task 3, task 4, 3 more were hardly learned: error 1 just learned, 1 before." in text
+
+
 def test_names_are_as_many_as_tasks():
     with pytest.raises(ValueError, match="3 names for 2 tasks; give one per task"):
         metrics.summary([[1.0, 1.0], [1.0, 1.0]], kind="error", names=["a", "b", "c"])

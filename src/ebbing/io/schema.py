@@ -179,6 +179,7 @@ def metrics_json(summary: MetricSummary) -> dict[str, Any]:
         "just_learned": summary.just_learned,
         "at_the_end": summary.at_the_end,
         "forgotten": summary.forgotten,
+        "hardly_learned": list(summary.hardly_learned),
         "metrics": summary.values,
         "missing": summary.reasons,
     }

@@ -13,6 +13,7 @@ from ebbing._pages import FORGOTTEN, Page, Picture
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._warnings import warn
 from ebbing.metrics import _paper, _variants
+from ebbing.metrics._hardly_learned import describe_hardly_learned, find_hardly_learned
 from ebbing.metrics._matrix import SIGN, Kind, Values, error_matrix, just_learned
 from ebbing.metrics._sentence import forgotten_sentence
 from ebbing.metrics._units import describe_units
@@ -82,6 +83,24 @@ class MetricSummary(Tabular):
         """How much worse each task is at the end than just learned (..., T); negative where it got better."""
         return SIGN[self.kind] * (self.at_the_end - self.just_learned) + 0.0  # no -0.0
 
+    @property
+    def hardly_learned(self) -> tuple[str, ...]:
+        """The tasks of which more than 90% of the initial model's error was left when they were just learned."""
+        initial, first = self._mean(self.matrix[..., 0, :]), self._mean(self.just_learned)
+        found = find_hardly_learned(initial, first, self._best_accuracy)
+        return tuple(name for name, hardly in zip(self.names, found, strict=True) if hardly)
+
+    @property
+    def _best_accuracy(self) -> float | None:
+        """The best accuracy in the unit of the matrix; None for errors."""
+        if self.kind == "error":
+            return None
+        return 100.0 if (self.matrix > 1).any() else 1.0
+
+    def _mean(self, values: Values) -> Values:
+        """Return the mean of values of each task (..., T) over the matrices (T,)."""
+        return values.reshape(-1, self.tasks).mean(axis=0)
+
     def to_frame(self) -> pd.DataFrame:
         """Return the metrics as a tidy pandas DataFrame.
 
@@ -122,8 +141,7 @@ class MetricSummary(Tabular):
         return Page("What was forgotten", [Picture(self.plot, FORGOTTEN)])
 
     def _answer(self) -> str:
-        columns = (self.just_learned, self.at_the_end, self.forgotten)
-        return "".join(self._verdict(*(values.reshape(-1, self.tasks).mean(axis=0) for values in columns)))
+        return " ".join(self._verdict())
 
     def _tables(self) -> Sequence[Table]:
         return self._task_table(), self._metric_table()
@@ -132,18 +150,25 @@ class MetricSummary(Tabular):
         columns = {"just learned": self.just_learned, "at the end": self.at_the_end, "forgotten": self.forgotten}
         if not np.isnan(self.matrix[..., 0, :]).any():
             columns = {"initial model": self.matrix[..., 0, :]} | columns
-        means = [values.reshape(-1, self.tasks).mean(axis=0) for values in columns.values()]
+        means = [self._mean(values) for values in columns.values()]
         rows = abridged_rows(
             self.tasks, lambda i: [self.names[i], *(format_number(float(mean[i]), ".4g") for mean in means)]
         )
         nouns = {"error": "errors", "accuracy": "accuracies"}
         title = f"{self.tasks} task{'s' * (self.tasks > 1)}, {nouns[self.kind]}; results in the unit of the matrix"
-        return Table(title, ["task", *columns], rows, self._verdict(*means[-3:]))
+        return Table(title, ["task", *columns], rows, self._verdict())
 
-    def _verdict(self, first: Values, last: Values, lost: Values) -> list[str]:
-        """Say in a sentence how much was forgotten, and of which task most."""
-        sentence = forgotten_sentence(self.names[:-1], first[:-1], last[:-1], lost[:-1])
-        return [sentence] if sentence else []
+    def _verdict(self) -> list[str]:
+        """Say in sentences whether tasks were learned, how much was forgotten, and of which task most."""
+        initial, first, last, lost = (
+            self._mean(values)
+            for values in (self.matrix[..., 0, :], self.just_learned, self.at_the_end, self.forgotten)
+        )
+        sentences = (
+            describe_hardly_learned(self.names, initial, first, self._best_accuracy),
+            forgotten_sentence(self.names[:-1], first[:-1], last[:-1], lost[:-1]),
+        )
+        return [sentence for sentence in sentences if sentence]
 
     def _metric_table(self) -> Table:
         several = any(v is not None and np.ndim(v) > (name == "forgetting_curve") for name, v in self.values.items())

@@ -17,15 +17,13 @@ from ebbing._validate import Array
 from ebbing.forecasting import Forecast
 from ebbing.forecasting._seeds import NOTHING_RANDOM, are_identical
 from ebbing.forecasting._summary import Kind
+from ebbing.metrics._hardly_learned import HARDLY
 from ebbing.order._tables import join_names
 from ebbing.runs.forecast_comparison import ForecastComparison
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-HARDLY = 0.9
-"""A task of which this share of the initial error is left when it was just learned was hardly learned."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

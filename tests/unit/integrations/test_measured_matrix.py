@@ -30,6 +30,13 @@ def test_metrics_are_those_of_the_matrix(matrix):
         np.testing.assert_array_equal(value, expected.values[name])  # type: ignore[arg-type]
 
 
+def test_matrix_says_first_that_tasks_were_hardly_learned():
+    found = MeasuredMatrix(np.full((4, 3), 0.5), NAMES, "accuracy")
+    said = "Tasks were hardly learned: accuracy 0.5 just learned, 0.5 before."
+    assert found._answer().startswith(said)
+    assert found.summary(200).index(said) < found.summary(200).index("Nothing was forgotten")
+
+
 def test_metrics_before_the_end_are_of_learned_tasks():
     values = VALUES.copy()
     values[3] = np.nan
