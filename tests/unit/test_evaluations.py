@@ -133,7 +133,7 @@ NAMED_LOWER = (
         "mean_squared_error",
         "errors",
     ),
-    *("rmse", "MSE", "mae", "bits_per_byte", "bits per character", "bpb"),
+    *("rmse", "MSE", "mae", "bits_per_byte", "bits per character", "bpb", "test_err", "error on c4"),
 )
 NAMED_OTHERWISE = (
     *("acc", "gsm8k", "glossary", "lossless", "soccer", "answer", "power", "truthfulqa_mc1", "terror", "errorless"),

@@ -205,7 +205,8 @@ def metrics(
         float | None,
         typer.Option(
             metavar="NUMBER",
-            help="A number that stands for what was not measured, such as 0: it does not count above the diagonal.",
+            help="A number that stands for what was not measured, such as 0 or -1: it does not count above the "
+            "diagonal.",
             show_default=False,
         ),
     ] = None,

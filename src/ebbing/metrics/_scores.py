@@ -20,7 +20,8 @@ _ABOVE_FRACTIONS, _BETWEEN_UNITS = 1.5, 10.0
 _LOWER_IS_BETTER = re.compile(
     r"(?<![a-z])(?:"
     r"perplexity|ppl|bits[ _-]per[ _-](?:byte|char|character|token|word)|bp[bc]|nll|(?:log)?loss(?:es)?|brier|"
-    r"r?mse|mae|mape|[wc]er|errors?(?![ _-]+(?!rate|mean|percent|pct)[a-z])"  # not error_detection, which is a skill
+    r"cross[ _-]?entropy|r?mse|mae|mape|[wc]er|"
+    r"err(?:ors?)?(?![ _-]+(?!rate|mean|percent|pct|on\b)[a-z])"  # error_detection is a skill
     r")(?![a-z])",
     re.IGNORECASE,
 )
