@@ -24,9 +24,15 @@ def reproduce(
     ] = None,
     *,
     out: Annotated[
-        Path,
-        typer.Option(metavar="FOLDER", callback=check_output_folder, help="Folder for figures, data and verdicts."),
-    ] = Path("results"),
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            callback=check_output_folder,
+            help="Folder for figures, data and verdicts; results if left out. With --from-records or --progress: the "
+            "folder of the records; reproduced if left out, where a checkout has them.",
+            show_default=False,
+        ),
+    ] = None,
     scale: Annotated[
         str, typer.Option(metavar="quick|paper", help="Networks: train for minutes, or as the paper does for hours.")
     ] = "quick",
@@ -63,6 +69,8 @@ def reproduce(
     from ebbing.io.schema import progress_json, reproduction_json, to_json
     from ebbing.paper import reproduction
 
+    if out is None:
+        out = reproduction.default_folder(recorded=from_records or progress)
     if progress:
         from ebbing.cli._progress_table import print_progress
 
@@ -81,7 +89,7 @@ def reproduce(
         from_records,
     )
     failures: dict[str, Exception] = {}
-    chosen = reproduction.chosen_targets(targets or [], options)
+    chosen = reproduction.chosen_targets(targets or [], out, options)
     with resumable(), progress_bars(chosen) as bars:
         try:
             verdicts = reproduction.reproduce(chosen, out, bars, options)
@@ -104,12 +112,12 @@ def reproduce(
 
 def _write_report(folder: Path, failures: dict[str, Exception]) -> str:
     """Write the page of the reproduction, and say where it is."""
+    from ebbing.paper.reproduction import checked_out_folder
     from ebbing.report import write_report
 
-    recorded = Path("reproduced")  # of a checkout
     reasons = {name: str(error) or type(error).__name__ for name, error in failures.items()}
     try:
-        page = write_report(folder, recorded=recorded if (recorded / "records").is_dir() else None, failures=reasons)
+        page = write_report(folder, recorded=checked_out_folder(), failures=reasons)
     except ModuleNotFoundError:
         return "No page was written: pip install 'ebbing[report]' for one."
     return f"The page to look at: {page}; the same claims in Markdown: {page.with_name('REPRODUCTION.md')}"

@@ -169,8 +169,10 @@ def parse_number(value: str | float) -> float:
     raise typer.BadParameter(f"{value!r} is not a number; write {example}")
 
 
-def check_output_folder(path: Path) -> Path:
+def check_output_folder(path: Path | None) -> Path | None:
     """The folder given by --out, which need not exist; an error, before any work, if it cannot be made."""
+    if path is None:
+        return None
     if path.exists() and not path.is_dir():
         raise ValueError(f"--out {path}: this is a file; name a folder")
     _check_writable("--out", path)

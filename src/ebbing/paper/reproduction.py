@@ -21,7 +21,7 @@ from ebbing._extras import check_installed
 from ebbing._files import write_atomic
 from ebbing._validate import check_count
 from ebbing.paper._output import Verdict, verdict_markdown, write_json
-from ebbing.paper.records import locked, read_records, records_size
+from ebbing.paper.records import RecordError, locked, read_records, recorded_targets, records_size
 from ebbing.paper.targets import NETWORKS, ON_REQUEST, RECORDED, TARGETS, TITLES, Options, Progress
 
 if TYPE_CHECKING:
@@ -61,8 +61,8 @@ def reproduce(
     """Run targets and record their verdicts.
 
     Args:
-        targets: Names in `TARGETS`; an empty sequence runs all but those in `ON_REQUEST`, or all of `RECORDED` if
-            `options.from_records` is set.
+        targets: Names in `TARGETS`; an empty sequence runs all but those in `ON_REQUEST`, or all that the folder has
+            records of if `options.from_records` is set.
         folder: Where figures, data and verdicts are written. Verdicts of targets that ran before stay.
         progress: Opens the progress bar of a target.
         options: The options of the targets that train networks.
@@ -73,10 +73,11 @@ def reproduce(
     Raises:
         ValueError: If a target is unknown, if an option does not go with it, or if the verdicts in the folder are
             damaged.
+        RecordError: If everything is to be made from records, and the folder has none.
         ReproductionError: If some of several targets failed; the others ran. A single target raises its own error.
         ModuleNotFoundError: If a target needs a package that is not installed; nothing has run then.
     """
-    targets = chosen_targets(targets, options)
+    targets = chosen_targets(targets, folder, options)
     _check_packages(targets)
     if not options.at_paper_scale:
         for name in NETWORKS.intersection(targets):
@@ -134,11 +135,34 @@ def _check_packages(targets: Sequence[str]) -> None:
         check_installed("torch", trained[0])
 
 
-def chosen_targets(targets: Sequence[str], options: Options) -> Sequence[str]:
+def checked_out_folder() -> Path | None:
+    """Return the folder of the recorded results of a checkout.
+
+    Returns:
+        The folder `reproduced` of the working directory; None if it has no records.
+    """
+    folder = Path("reproduced")
+    return folder if recorded_targets(folder) else None
+
+
+def default_folder(*, recorded: bool) -> Path:
+    """Return the folder of a reproduction if none is named.
+
+    Args:
+        recorded: Whether recorded runs are asked for.
+
+    Returns:
+        `results`; for recorded runs that of the checkout, if there is one.
+    """
+    return (checked_out_folder() if recorded else None) or Path("results")
+
+
+def chosen_targets(targets: Sequence[str], folder: Path, options: Options) -> Sequence[str]:
     """Return the targets that `reproduce` runs.
 
     Args:
         targets: Names in `TARGETS`; an empty sequence for the default of the options.
+        folder: The folder of the reproduction.
         options: The options of the targets that train networks.
 
     Returns:
@@ -146,6 +170,7 @@ def chosen_targets(targets: Sequence[str], options: Options) -> Sequence[str]:
 
     Raises:
         ValueError: If a target is unknown, or if an option does not go with it.
+        RecordError: If everything is to be made from records, and the folder has none.
     """
     unknown = sorted(set(targets) - set(TARGETS))
     if unknown:
@@ -155,7 +180,11 @@ def chosen_targets(targets: Sequence[str], options: Options) -> Sequence[str]:
             f"from_records: {', '.join(others)} is computed, not recorded; records are of {', '.join(RECORDED)}"
         )
     if options.from_records and not targets:
-        return RECORDED
+        if found := [name for name in RECORDED if name in recorded_targets(folder)]:
+            return found
+        raise RecordError(
+            f"from_records: {folder} has no records; name their folder by --out, or train with --scale paper"
+        )
     return targets or [name for name in TARGETS if name not in ON_REQUEST]
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from ebbing.paper.recorded_results import comparison_result, fig2_result, sensitivity_result
 from ebbing.paper.records import Record, RecordError, read_records
-from ebbing.paper.reproduction import RECORDED, Options, ReproductionError, reproduce
+from ebbing.paper.reproduction import RECORDED, Options, ReproductionError, default_folder, reproduce
 from ebbing.paper.table1 import TABLE1
 
 REPRODUCED = Path(__file__).parents[3] / "reproduced"
@@ -45,6 +45,29 @@ def test_targets_from_records_run_and_fail_in_processes(tmp_path):
         assert (tmp_path / name).read_bytes() == (REPRODUCED / name).read_bytes()
     there = json.loads((REPRODUCED / "verdicts.json").read_text())["verdicts"]
     assert [v.claim for v in failed.value.verdicts] == [v["claim"] for v in there if v["target"] == "sensitivity"]
+
+
+def test_all_recorded_targets_run_and_no_others(tmp_path):
+    (tmp_path / "records").mkdir()
+    shutil.copy(REPRODUCED / "records" / "sensitivity.jsonl", tmp_path / "records")
+    made = reproduce([], tmp_path, silent, Options(from_records=True))
+    there = json.loads((REPRODUCED / "verdicts.json").read_text())["verdicts"]
+    assert [v.claim for v in made] == [v["claim"] for v in there if v["target"] == "sensitivity"]
+
+
+def test_a_folder_without_any_record_is_an_error(tmp_path):
+    with pytest.raises(RecordError, match=r"from_records: .* has no records; name their folder by --out, or train"):
+        reproduce([], tmp_path, silent, Options(from_records=True))
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_default_folder_is_that_of_the_records(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert default_folder(recorded=True) == Path("results")
+    (tmp_path / "reproduced" / "records").mkdir(parents=True)
+    shutil.copy(REPRODUCED / "records" / "sensitivity.jsonl", "reproduced/records")
+    assert default_folder(recorded=True) == Path("reproduced")
+    assert default_folder(recorded=False) == Path("results")
 
 
 def test_making_figures_leaves_the_records_alone(tmp_path):
