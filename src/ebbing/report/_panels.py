@@ -73,9 +73,22 @@ class Panels:
                 "yanchor": "bottom", "showarrow": False, "font": {"size": 13},
             })  # fmt: skip
 
-    def line(self, panel: int, x: list[Any], y: list[Any], color: str, *, name: str) -> None:
-        self._add(panel, {"x": x, "y": y, "mode": "lines", "line": {"color": color, "width": 1.6}, "name": name,
-                          "legendgroup": name, "showlegend": False, "hoverinfo": "skip"})  # fmt: skip
+    def line(
+        self,
+        panel: int,
+        x: list[Any],
+        y: list[Any],
+        color: str,
+        *,
+        name: str,
+        named: bool = False,
+        **look: Any,
+    ) -> None:
+        """Add a line; it is `named` in the legend if no points of its name are."""
+        shown = named and name not in self._named
+        self._named |= {name} if named else set()
+        self._add(panel, {"x": x, "y": y, "mode": "lines", "line": {"color": color, "width": 1.6} | look, "name": name,
+                          "legendgroup": name, "showlegend": shown, "hoverinfo": "skip"})  # fmt: skip
 
     def points(
         self,

@@ -17,6 +17,7 @@ from ebbing.report._figures import (
     rules_figure,
     sensitivity_figure,
 )
+from ebbing.report._frontier_figure import frontier_figure
 from ebbing.report._markdown import to_html
 from ebbing.report._panels import Figure, read_json, spell_out
 
@@ -94,8 +95,9 @@ DESCRIPTIONS: dict[str, Description] = {
         TITLES["frontier"],
         (
             (
-                "Up and left is better: a method with another one above it and to its left is not worth its memory.",
-                methods_figure,
+                "Up and left is better: a method with another one above it and to its left is not worth its memory. "
+                "Each line is a method with several thresholds, widths or ranks: point at a mark for its setting.",
+                frontier_figure,
             ),
         ),
     ),

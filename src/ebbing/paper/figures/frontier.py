@@ -19,7 +19,7 @@ from ebbing.plot._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY_BLUE, STY
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LOOK = {
+LOOK = {
     FINE_TUNING: (SKY_BLUE, "--", "fine-tuning (adds no memory)"),
     "copies": (BLACK, "o", "copies (width)"),
     "low-rank": (BLUE, "s", "low-rank (rank)"),
@@ -71,7 +71,7 @@ def plot_frontier(result: Result) -> Any:
         for ax, protocol in zip(panels, shown, strict=True):
             _draw_points(result, protocol, ax)
         handles = {label: h for ax in panels for h, label in zip(*ax.get_legend_handles_labels(), strict=True)}
-        labels = [label for *_, label in _LOOK.values() if label in handles] + ["frontier"]
+        labels = [label for *_, label in LOOK.values() if label in handles] + ["frontier"]
         for ax in empty:
             ax.set_axis_off()
         where = {"loc": "center", "fontsize": "medium"} if len(empty) else {"ncols": 4}
@@ -88,12 +88,12 @@ def _draw_points(result: Result, protocol: Protocol, ax: Axes) -> None:
 
     found = points(result, protocol)
     ax.set_xscale("log")
-    ax.set_ylim(_limits(found))
+    ax.set_ylim(accuracy_limits(found))
     front = pareto(found)
     memory = [point.memory for point in front] + [max(point.memory for point in found)]
     means = [*(point.mean for point in front), front[-1].mean]
     ax.step(memory, means, where="post", color="0.8", lw=5, zorder=0, label="frontier")
-    for name, (color, marker, label) in _LOOK.items():
+    for name, (color, marker, label) in LOOK.items():
         members = [point for point in found if family(point.name) == name]
         if name == FINE_TUNING:  # without memory, it has no place on a logarithmic axis
             for point in (point for point in members if point.mean > ax.get_ylim()[0]):
@@ -122,8 +122,15 @@ def _error(point: Point) -> float:
     return float(standard_error(np.array([*point.accuracy.values()])))
 
 
-def _limits(found: Sequence[Point]) -> tuple[float, float]:
-    """Limits that show the better half of the settings well; settings far below them are cut off."""
+def accuracy_limits(found: Sequence[Point]) -> tuple[float, float]:
+    """Return limits that show the better half of the settings well; settings far below them are cut off.
+
+    Args:
+        found: The settings of a protocol.
+
+    Returns:
+        The lowest and the highest ACC of the panel, in percent.
+    """
     means = np.array([point.mean for point in found])
     top, middle = means.max(), float(np.median(means))
     low = max(means.min(), top - 4 * max(top - middle, 0.5))
@@ -152,20 +159,20 @@ def _label_settings(ax: Axes, found: Sequence[Point]) -> None:
         error = np.nan_to_num(_error(point))
         (x, bottom), (_, top) = ax.transData.transform([[point.memory, point.mean + s * error] for s in (-1, 1)])
         taken.append(Bbox([[x - half, bottom - half], [x + half, top + half]]))
-    for name in _LOOK:
+    for name in LOOK:
         members = [places[point.name] for point in found if family(point.name) == name]
         for one, other in pairwise(members):
             along = np.linspace(one, other, max(int(np.hypot(*(other - one)) / half), 2))
             taken += [Bbox([at - half / 4, at + half / 4]) for at in along]
     labeled: dict[str, list[Any]] = {}
     for point in visible:
-        setting, at = _setting(point), places[point.name]
-        if not setting or any(np.hypot(*(at - other)) < half for other in labeled.get(setting, ())):
+        label, at = setting(point), places[point.name]
+        if not label or any(np.hypot(*(at - other)) < half for other in labeled.get(label, ())):
             continue  # one label is enough for the same setting of two methods in one place
-        labeled.setdefault(setting, []).append(at)
-        color = _LOOK[family(point.name)][0]
+        labeled.setdefault(label, []).append(at)
+        color = LOOK[family(point.name)][0]
         look = {"color": color, "fontsize": 8, "textcoords": "offset points"}
-        text: Any = ax.annotate(setting, (point.memory, point.mean), (0, 0), **look)
+        text: Any = ax.annotate(label, (point.memory, point.mean), (0, 0), **look)
         boxes = []
         for align, vertical, right, up in _PLACES:
             text.set(ha=align, va=vertical, position=(right, up))
@@ -175,12 +182,19 @@ def _label_settings(ax: Axes, found: Sequence[Point]) -> None:
         align, vertical, right, up = _PLACES[best]
         line = {"arrowstyle": "-", "color": color, "lw": 0.6, "shrinkA": 0, "shrinkB": 4}
         look |= {"ha": align, "va": vertical, "arrowprops": line if 2 * best >= len(_PLACES) else None}
-        ax.annotate(setting, (point.memory, point.mean), (right, up), **look)
+        ax.annotate(label, (point.memory, point.mean), (right, up), **look)
         taken.append(boxes[best])
 
 
-def _setting(point: Point) -> str:
-    """Return what distinguishes a point within its family: "95%", "0.5", "8"; "" for the published thresholds."""
+def setting(point: Point) -> str:
+    """Return what distinguishes a point within its family.
+
+    Args:
+        point: A setting of a method.
+
+    Returns:
+        Such as "95%", "0.5" or "8"; "" for the published thresholds.
+    """
     if point.name == COPIES:
         return "1"
     return point.name.partition(", ")[2].removeprefix("width ").removeprefix("rank ")
