@@ -244,6 +244,10 @@ def test_importing_ebbing_loads_nothing_heavy():
     assert "pydantic" in loaded_by("import ebbing\nebbing.read_problem")  # the test would notice
 
 
+def test_the_report_needs_no_pytorch():
+    assert not {"torch", "matplotlib"}.intersection(loaded_by("import ebbing.report"))
+
+
 def test_theory_and_simulation_stay_light_in_use():
     statement = (
         "import ebbing\ne = ebbing.Problem.orthogonal(T=3, n=5, p=20, sigma=0.3)\nebbing.expect(e).forgetting_std"

@@ -19,7 +19,8 @@ module                                what it studies
 `rule_comparison`                     simple ordering rules against proved optima
 `sensitivity`                         Figure 2 under other batch sizes, widths and losses
 `ablations`                           the parts of TRGP and TRGP free, one by one
-`frontier`, `frontier_report`         accuracy against memory: are methods that protect worth theirs?
+`frontier`, `frontier_points`,         accuracy against memory: are methods that protect worth theirs?
+`frontier_report`
 `method_comparison`, `method_report`  comparisons of methods seed by seed, behind these studies
 ====================================  =================================================================================
 

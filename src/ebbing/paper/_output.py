@@ -142,3 +142,20 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.generic):
         return value.item()
     raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def protocol_title(name: str) -> str:
+    """Return the heading of a protocol in reports, with the benchmark's full name.
+
+    Args:
+        name: The name of the protocol.
+
+    Returns:
+        The heading.
+
+    Example:
+        >>> protocol_title("cifar100 short")
+        'Split CIFAR-100, short'
+    """
+    title = name.replace("pmnist", "Permuted MNIST").replace("cifar100", "Split CIFAR-100")
+    return title.replace(" short", ", short").replace(" quick", ", quick")

@@ -9,7 +9,7 @@ import numpy as np
 
 from ebbing.paper import method_report
 from ebbing.paper._output import Verdict
-from ebbing.paper.frontier import PLAIN, PROJECTION, Duel, Point, duels, family, pareto, points
+from ebbing.paper.frontier_points import PLAIN, PROJECTION, Duel, Point, duels, family, pareto, points
 from ebbing.paper.method_comparison import Result, format_mean
 from ebbing.paper.method_study import Protocol
 

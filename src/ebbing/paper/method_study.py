@@ -9,6 +9,7 @@ from typing import Any
 from ebbing._validate import check_count
 from ebbing.learn import MLP, Experiment
 from ebbing.learn.presets import AnyStream, MethodName, preset
+from ebbing.paper._output import protocol_title
 
 
 @dataclass(frozen=True)
@@ -71,8 +72,7 @@ class Protocol:
     @property
     def title(self) -> str:
         """The heading of the protocol in reports, with the benchmark's full name."""
-        title = self.name.replace("pmnist", "Permuted MNIST").replace("cifar100", "Split CIFAR-100")
-        return title.replace(" short", ", short").replace(" quick", ", quick")
+        return protocol_title(self.name)
 
     @property
     def names(self) -> tuple[str, ...]:

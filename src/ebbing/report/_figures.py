@@ -6,8 +6,9 @@ import math
 from collections import defaultdict
 from pathlib import Path
 
+from ebbing.paper._output import protocol_title
 from ebbing.plot._style import LINE_COLORS
-from ebbing.report._panels import SYMBOLS, Figure, Panels, read_json, read_rows, spell_out, standard_error
+from ebbing.report._panels import SYMBOLS, Figure, Panels, read_json, read_rows, standard_error
 
 
 def fig1_figure(file: Path) -> Figure:
@@ -125,7 +126,9 @@ def methods_figure(file: Path) -> Figure:
     rows = [row for row in read_rows(file.with_suffix(".csv")) if row["ACC"]]
     protocols = list(dict.fromkeys(row["protocol"] for row in rows))
     methods = list(dict.fromkeys(row["method"] for row in rows))
-    grid = Panels([spell_out(name) for name in protocols], columns=min(3, len(protocols)), xlabel="MB that a task adds")
+    grid = Panels(
+        [protocol_title(name) for name in protocols], columns=min(3, len(protocols)), xlabel="MB that a task adds"
+    )
     for index, method in enumerate(methods):
         for panel, protocol in enumerate(protocols):
             mine = [row for row in rows if (row["protocol"], row["method"]) == (protocol, method)]

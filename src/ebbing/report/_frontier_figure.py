@@ -6,9 +6,10 @@ import math
 from collections import defaultdict
 from pathlib import Path
 
+from ebbing.paper._output import protocol_title
 from ebbing.paper.figures.frontier import LOOK, accuracy_limits, setting
-from ebbing.paper.frontier import FINE_TUNING, Point, family, pareto
-from ebbing.report._panels import Figure, Panels, read_rows, spell_out, standard_error
+from ebbing.paper.frontier_points import FINE_TUNING, Point, family, pareto
+from ebbing.report._panels import Figure, Panels, read_rows, standard_error
 
 _SYMBOLS = {
     "copies": "circle",
@@ -28,8 +29,12 @@ _TICKS = tuple(digit * 10.0**power for power in range(-4, 5) for digit in (1, 3)
 def frontier_figure(file: Path) -> Figure:
     """Return accuracy against the memory that each task adds: a panel for each protocol."""
     protocols = _points(file)
-    names = [spell_out(name).replace(" short", ", short").replace(" quick", ", quick") for name in protocols]
-    grid = Panels(names, columns=min(3, len(names)), xlabel="MB that a task adds", xtype="log")
+    grid = Panels(
+        [protocol_title(name) for name in protocols],
+        columns=min(3, len(protocols)),
+        xlabel="MB that a task adds",
+        xtype="log",
+    )
     for panel, found in enumerate(protocols.values()):
         sizes = [point.memory for point in found if point.name != FINE_TUNING]
         low, high = min(sizes) / 1.3, max(sizes) * 1.3
@@ -55,7 +60,7 @@ def frontier_figure(file: Path) -> Figure:
                 )
         grid.axis(panel, "x", range=[math.log10(low), math.log10(high)], tickvals=_TICKS, dtick=None)
         grid.axis(panel, "y", title={"text": "ACC (%)"}, range=accuracy_limits(found))
-    return grid.figure(height=330 * math.ceil(len(names) / 3) + 90)
+    return grid.figure(height=330 * math.ceil(len(protocols) / 3) + 90)
 
 
 def _points(file: Path) -> dict[str, list[Point]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -13,7 +12,6 @@ from ebbing._extras import check_installed
 from ebbing._files import write_atomic
 from ebbing._versions import software_versions
 from ebbing.report._claims import GROUPS, Row, count_verdicts, in_order, is_trained, read_claims
-from ebbing.report._panels import spell_out
 from ebbing.report._reproduction import reproduction_markdown
 from ebbing.report._sections import DESCRIPTIONS, Section, make_section
 from ebbing.report._template import asset, render
@@ -44,7 +42,7 @@ def report_page(folder: Path, *, recorded: Path | None = None, failures: Mapping
     sections = _sections(folder, recorded, rows, failures)
     return render(
         "page.html.j2",
-        rows=[replace(row, claim=spell_out(row.claim), procedure=spell_out(row.procedure)) for row in rows],
+        rows=rows,
         groups=GROUPS,
         trained={row.target for row in rows if is_trained(row.target)},
         sections=sections,

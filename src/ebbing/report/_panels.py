@@ -5,13 +5,10 @@ from __future__ import annotations
 import csv
 import json
 import math
-import re
 from pathlib import Path
 from typing import Any
 
 SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "triangle-down", "cross", "star")
-
-_STREAMS = {"pmnist": "Permuted MNIST", "cifar100": "Split CIFAR-100"}
 
 Figure = dict[str, Any]
 """Traces and layout of a figure, as plotly takes them."""
@@ -26,11 +23,6 @@ def read_rows(file: Path) -> list[dict[str, str]]:
     """Return the rows of a CSV file by column."""
     with file.open(newline="", encoding="utf-8") as stream:
         return list(csv.DictReader(stream))
-
-
-def spell_out(text: str) -> str:
-    """Return a text with the names of streams of tasks in full: pmnist is permuted MNIST."""
-    return re.sub("|".join(rf"\b{name}\b" for name in _STREAMS), lambda found: _STREAMS[found[0]], text)
 
 
 def standard_error(values: list[float]) -> float | None:

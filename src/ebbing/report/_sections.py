@@ -19,7 +19,7 @@ from ebbing.report._figures import (
 )
 from ebbing.report._frontier_figure import frontier_figure
 from ebbing.report._markdown import to_html
-from ebbing.report._panels import Figure, read_json, spell_out
+from ebbing.report._panels import Figure, read_json
 
 LARGEST_DOWNLOAD = 300_000
 """Data files above this size, in bytes, are named in the page instead of being part of it."""
@@ -170,7 +170,7 @@ def make_section(target: str, folder: Path, label: str, *, recorded: bool, error
 def _tables(about: Description, folder: Path, markdown: Path, *, shown: bool) -> str:
     """Return the tables of a section as HTML, escaped."""
     evidence = about.evidence(folder) if about.evidence and shown else ""
-    return evidence + (to_html(spell_out(markdown.read_text("utf-8"))) if markdown.exists() else "")
+    return evidence + (to_html(markdown.read_text("utf-8")) if markdown.exists() else "")
 
 
 def _address(file: Path) -> str:

@@ -10,20 +10,8 @@ import pytest
 from ebbing.learn import MLP, SmallAlexNet
 from ebbing.paper import frontier_report, table1
 from ebbing.paper.figures.frontier import plot_frontier, save_frontier
-from ebbing.paper.frontier import (
-    CIFAR100_SHORT,
-    FRONTIER,
-    FRONTIER_QUICK,
-    PLAIN,
-    PMNIST,
-    PMNIST_SHORT,
-    PROJECTION,
-    Point,
-    duels,
-    family,
-    pareto,
-    points,
-)
+from ebbing.paper.frontier import CIFAR100_SHORT, FRONTIER, FRONTIER_QUICK, PMNIST, PMNIST_SHORT
+from ebbing.paper.frontier_points import PLAIN, PROJECTION, Point, duels, family, pareto, points
 from ebbing.paper.method_comparison import Result
 from ebbing.paper.method_study import Study
 from ebbing.runs.streams import StreamRun

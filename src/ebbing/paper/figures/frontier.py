@@ -11,13 +11,14 @@ import numpy as np
 
 from ebbing.paper._statistics import standard_error
 from ebbing.paper.figures._panels import place_legend, save_figure
-from ebbing.paper.frontier import COPIES, FINE_TUNING, Point, family, pareto, points
-from ebbing.paper.method_comparison import Result
-from ebbing.paper.method_study import Protocol
+from ebbing.paper.frontier_points import COPIES, FINE_TUNING, Point, family, pareto, points
 from ebbing.plot._style import BLACK, BLUE, GREEN, ORANGE, PURPLE, SKY_BLUE, STYLE, VERMILION, new_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from ebbing.paper.method_comparison import Result
+    from ebbing.paper.method_study import Protocol
 
 LOOK = {
     FINE_TUNING: (SKY_BLUE, "--", "fine-tuning (adds no memory)"),
