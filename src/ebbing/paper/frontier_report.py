@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from ebbing.paper import method_report
+from ebbing.paper._decisions import describe_power, format_seeds
 from ebbing.paper._output import Verdict
 from ebbing.paper.frontier_points import PLAIN, PROJECTION, Duel, Point, duels, family, pareto, points
 from ebbing.paper.method_comparison import Result, format_mean
@@ -124,7 +126,7 @@ def verdicts(result: Result) -> list[Verdict]:
             )
         lost = _any_won(fought)
         claim = "a plainer method wins against gradient projection everywhere"
-        made.append(_verdict(result, protocol, claim, fought, won=None if lost is None else not lost))
+        made.append(_verdict(result, protocol, claim, fought, won=None if lost is None else not lost, for_plain=True))
     return made
 
 
@@ -134,20 +136,40 @@ def _any_won(fought: Sequence[Duel]) -> bool | None:
     return True if True in outcomes else None if None in outcomes else False
 
 
-def _verdict(result: Result, protocol: Protocol, claim: str, fought: Sequence[Duel], *, won: bool | None) -> Verdict:
-    seeds = sorted({len(duel.point.accuracy) for duel in fought})
-    count = f"{seeds[0]} to {seeds[-1]}" if len(seeds) > 1 else f"{seeds[0]}"
+def _verdict(
+    result: Result,
+    protocol: Protocol,
+    claim: str,
+    fought: Sequence[Duel],
+    *,
+    won: bool | None,
+    for_plain: bool = False,
+) -> Verdict:
+    """The verdict on a claim; `for_plain` if it says that plainer methods are better."""
     # A setting that wins decides, even if another one leads by more with fewer seeds.
     best = max(fought, key=lambda duel: (duel.won is True, -np.inf if duel.gain is None else duel.gain))
-    text = "all plainer methods that were run need more memory"
+    text, power, bounds = "all plainer methods that were run need more memory", "", ""
     if best.rival is not None and best.decision is not None:
         pair = " minus ".join(f"{point.name} ({_megabytes(point.memory)})" for point in (best.point, best.rival))
         text = f"most favorable: {pair}: {best.decision.to_text()}"
+        power = describe_power(best.decision.differences, protocol.seeds, best.decision.comparisons)
+        sides = (best.rival, best.point) if for_plain else (best.point, best.rival)
+        bounds = replace(best.decision, differences=sides[0].minus(sides[1])).bounds()
     procedure = (
-        f"{protocol.title}, {count} seed{'s' * (seeds[-1] > 1)}, {_count(len(fought))} against the best of "
+        f"{protocol.title}, {_seeds(fought, protocol.seeds)}, {_count(len(fought))} against the best of "
         "fine-tuning, copies, narrower copies and low-rank updates with no more memory per task"
     )
-    return Verdict(claim, result.study.title, procedure, text, won)
+    procedure += f"; {power}" if power else ""
+    return Verdict(claim, result.study.title, procedure, text, won, bounds)
+
+
+def _seeds(fought: Sequence[Duel], planned: int) -> str:
+    """Say how many seeds the settings have."""
+    counts = sorted({len(duel.point.accuracy) for duel in fought})
+    if len(counts) == 1:
+        return format_seeds(counts[0], planned)
+    of_planned = f" of {planned} planned" if counts[0] < planned else ""
+    return f"{counts[0]} to {counts[-1]}{of_planned} seeds"
 
 
 def save(result: Result, folder: Path) -> None:

@@ -1,6 +1,7 @@
 """Accuracy against memory on made-up runs: the frontier, who wins, what is said, and what was not run."""
 
 import itertools
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -169,6 +170,31 @@ def test_every_verdict_can_fail():
     plainer.runs["pmnist short", "GPM, 95%"] = []
     assert outcomes(plainer)[everywhere] is True
     assert outcomes(result({})) == {}
+
+
+def test_open_verdicts_say_which_gains_remain_possible():
+    runs = {"copies, width 0.5": [run(s, 95.0, 0.1) for s in range(3)]}
+    runs |= {"TRGP, 95%": [run(s, 95.0 + gain, 0.2) for s, gain in enumerate((-1.0, 0.0, 2.5))]}
+    worth, everywhere = frontier_report.verdicts(result(runs))
+    assert (worth.holds, everywhere.holds) == (None, None)
+    low, high = map(float, re.findall(r"[-+][\d.]+", worth.bounds))
+    assert (low + high) / 2 == pytest.approx(0.5, abs=0.01)
+    assert low < -1 < 2.5 < high
+    assert everywhere.bounds == f"between {-high:+.2f} and {-low:+.2f}", (
+        "a claim about plainer methods gains what they gain"
+    )
+    assert "3 of 5 planned seeds, 1 setting" in worth.procedure
+    assert re.search(r"; 5 seeds detect \d\.\d\d with 80% power$", worth.procedure)
+
+
+def test_verdicts_say_how_many_seeds_settings_have():
+    runs = {"copies, width 0.5": [run(s, 95.0, 0.1) for s in range(5)], "TRGP, 95%": [run(0, 94.0, 0.2)]}
+    worth, _ = frontier_report.verdicts(result(runs))
+    assert "1 of 5 planned seeds" in worth.procedure
+    assert not worth.bounds
+    runs["TRGP, 90%"] = [run(s, 94.0, 0.2) for s in range(5)]
+    worth, _ = frontier_report.verdicts(result(runs))
+    assert "1 to 5 of 5 planned seeds, 2 settings" in worth.procedure
 
 
 def test_files_and_figure_are_written(tmp_path):
