@@ -21,6 +21,8 @@ module                                what it studies
 `ablations`                           the parts of TRGP and TRGP free, one by one
 `frontier`, `frontier_report`         accuracy against memory: are methods that protect worth theirs?
 `method_comparison`, `method_report`  comparisons of methods seed by seed, behind these studies
+`forecasts`                           task sets whose orders are all trained, and what forecasts said of them
+`replay_claims`                       what replay and stopping early do in the linear model
 ====================================  =================================================================================
 
 Each module that computes has a `Config`, a `Result` and a function `run`; `reproduce` runs them by name as the command
