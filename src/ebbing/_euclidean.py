@@ -22,11 +22,10 @@ from ebbing._gram import (
 from ebbing._validate import (
     Array,
     EntryError,
-    broadcast_per_task,
     check_array,
     check_magnitude,
-    check_non_negative,
     check_number,
+    check_per_task,
     check_square,
     check_square_magnitude,
     check_symmetric,
@@ -58,7 +57,7 @@ def gram_of_distances(distances: npt.ArrayLike, norms: PerTask | None, tolerance
     np.fill_diagonal(D, 0.0)
     D = _symmetrized("distances", D, tolerance)
     squares = square_entries("distances", D)
-    given = None if norms is None else check_non_negative("norms", broadcast_per_task("norms", norms, len(D)))
+    given = None if norms is None else check_per_task("norms", norms, len(D))
     lengths = squares.mean(axis=1) - squares.mean() / 2 if given is None else square_entries("norms", given)
     gram = (lengths[:, None] + lengths - squares) / 2
     try:
@@ -100,7 +99,7 @@ def gram_of_cosines(cosines: npt.ArrayLike, norms: PerTask, tolerance: float | N
         raise EntryError(message, "cosines", (i, j))
     np.fill_diagonal(C, 1.0)
     C = np.clip(_symmetrized("cosines", C, tolerance), -1.0, 1.0)
-    lengths = check_square_magnitude("norms", check_non_negative("norms", broadcast_per_task("norms", norms, len(C))))
+    lengths = check_square_magnitude("norms", check_per_task("norms", norms, len(C)))
     try:
         semidefinite(C)
     except NotSemidefiniteError:

@@ -254,12 +254,12 @@ def check_symmetric(name: str, array: Array, rounding: Array | float = 0.0) -> A
     return (array + array.T) / 2
 
 
-def broadcast_per_task(name: str, value: Any, T: int) -> npt.NDArray[Any]:
+def broadcast_per_task(name: str, array: npt.NDArray[Any], T: int) -> npt.NDArray[Any]:
     """Return one value per task.
 
     Args:
         name: Name of the argument.
-        value: One value, or one per task.
+        array: One value, or one per task.
         T: The number of tasks.
 
     Returns:
@@ -268,7 +268,6 @@ def broadcast_per_task(name: str, value: Any, T: int) -> npt.NDArray[Any]:
     Raises:
         ValueError: If there is another number of values.
     """
-    array = value if isinstance(value, np.ndarray) and value.dtype == np.int64 else check_array(name, value)
     if array.ndim == 0:
         return np.full(T, array)
     if array.shape != (T,):
@@ -296,6 +295,20 @@ def check_non_negative(name: str, array: Array) -> Array:
         message = f"{name}={array.min():g}: must not be negative; give 0 or more"
         raise EntryError(message, name, first_index(array == array.min())) if array.ndim else ValueError(message)
     return array
+
+
+def check_per_task(name: str, value: npt.ArrayLike, T: int) -> Array:
+    """Return one number per task, none of them negative.
+
+    Args:
+        name: Name of the argument.
+        value: One number, or one per task.
+        T: The number of tasks.
+
+    Returns:
+        A copy, (T,).
+    """
+    return check_non_negative(name, broadcast_per_task(name, check_array(name, value), T))
 
 
 def check_magnitude(name: str, array: Array) -> Array:

@@ -50,16 +50,18 @@ def commit() -> str | None:
     """Return the commit of the checkout that contains this package.
 
     Returns:
-        The commit, with "+changes" if tracked files of the package differ from it; None outside a checkout.
+        The commit, with "+changes" if tracked files of the package differ from it; None outside a checkout, also if
+        the package is installed in a folder of another repository, such as its `.venv`.
     """
+    file = Path(__file__)
 
     def git(*arguments: str) -> str:
-        folder = Path(__file__).parent
         return subprocess.run(
-            ["git", *arguments], cwd=folder, capture_output=True, text=True, check=True
+            ["git", *arguments], cwd=file.parent, capture_output=True, text=True, check=True
         ).stdout.strip()
 
     try:
+        git("ls-files", "--error-unmatch", file.name)
         return git("rev-parse", "HEAD") + (
             "+changes" if git("status", "--porcelain", "--untracked-files=no", ".") else ""
         )

@@ -36,8 +36,8 @@ from ebbing._validate import (
     check_count,
     check_counts,
     check_magnitude,
-    check_non_negative,
     check_order,
+    check_per_task,
     check_square,
     check_square_magnitude,
 )
@@ -110,10 +110,8 @@ class Problem(Constructors):
             gram=gram,
             n=broadcast_per_task("n", check_counts("n", n), T),
             p=p,
-            sigma=check_square_magnitude("sigma", check_non_negative("sigma", broadcast_per_task("sigma", sigma, T))),
-            unmodeled=check_magnitude(
-                "unmodeled", check_non_negative("unmodeled", broadcast_per_task("unmodeled", unmodeled, T))
-            ),
+            sigma=check_square_magnitude("sigma", check_per_task("sigma", sigma, T)),
+            unmodeled=check_magnitude("unmodeled", check_per_task("unmodeled", unmodeled, T)),
             names=names,
             gaps=gaps_of(gram) if gaps is None else matching_gaps(gaps, gram),
         )

@@ -124,6 +124,13 @@ def test_summary_of_one_task():
     assert "generalization_error           0.25" in text
 
 
+def test_summary_stays_as_it_was_while_the_matrix_is_filled():
+    matrix = np.array([[0.5, 0.5], [0.1, 0.5], [0.3, 0.1]])
+    found = metrics.summary(matrix, kind="error")
+    matrix[2, 0] = 0.9
+    assert found.forgotten[0] == pytest.approx(found.values["forgetting"]) == pytest.approx(0.2)
+
+
 def test_frame_has_a_row_per_value():
     found = metrics.summary(ACCURACY, kind="accuracy")
     frame = found.to_frame().set_index("metric")

@@ -27,6 +27,15 @@ def test_one_value_per_task():
     assert not problem.uniform
 
 
+def test_whole_numbers_in_arrays_are_numbers_like_others():
+    sigma, norms = np.array([2**33, 1]), np.array([3, 4])
+    problem = build(sigma=sigma, unmodeled=sigma)
+    assert problem.noise_variance.tolist() == [2.0**66 + 2.0**33, 2.0]
+    assert Problem.from_distances([[0, 5], [5, 0]], norms=norms, n=5, p=10).start.tolist() == [9, 16]
+    sigma[0] = norms[0] = 5  # a problem keeps copies
+    assert problem.sigma[0] == 2**33
+
+
 def test_equal_noise_from_different_sources_is_uniform():
     assert build(sigma=[0.5, 0.0], unmodeled=[0.0, 0.25]).uniform
     assert not build(n=[50, 51]).uniform

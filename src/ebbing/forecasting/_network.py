@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ebbing._modes import evaluation_mode
+from ebbing.forecasting._reading import num_rows, take
 
 Inputs = Tensor | dict[str, Tensor]
 """Inputs of several examples: a tensor (rows, ...), or tensors by the names of the network's arguments."""
@@ -71,16 +72,6 @@ def to_tensors(network: nn.Module, inputs: Any) -> Inputs:
         return tensor.to(first.device)
 
     return {key: convert(value) for key, value in inputs.items()} if isinstance(inputs, Mapping) else convert(inputs)
-
-
-def num_rows(inputs: Inputs) -> int:
-    """Return the number of examples."""
-    return len(next(iter(inputs.values()))) if isinstance(inputs, dict) else len(inputs)
-
-
-def take(inputs: Inputs, rows: slice) -> Inputs:
-    """Return some of the examples."""
-    return {key: value[rows] for key, value in inputs.items()} if isinstance(inputs, dict) else inputs[rows]
 
 
 def call(network: Callable[..., Any], inputs: Inputs) -> Tensor:

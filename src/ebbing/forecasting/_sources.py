@@ -162,8 +162,14 @@ def choose_examples(
 
     Returns:
         The examples.
+
+    Raises:
+        ValueError: If a size is given for examples that were chosen already.
     """
     if isinstance(tasks, Examples):
+        for name, size in (("train_size", train_size), ("test_size", test_size)):
+            if size is not None:
+                raise ValueError(f"{name}={size}: these Examples were chosen already; give it to Examples.read")
         return tasks
     most = min(MOST_EXAMPLES, max(2, MOST_ROWS // (2 * max(len(tasks), 1)))) if isinstance(tasks, Mapping) else 1
     train_size = most if train_size is None else train_size

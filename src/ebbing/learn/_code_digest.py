@@ -19,11 +19,18 @@ import sys
 import sysconfig
 from contextlib import suppress
 from dataclasses import is_dataclass
-from pathlib import Path
+from enum import Enum
+from pathlib import Path, PurePath
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+import numpy as np
+import torch
+
 _CONSTANTS = (bool, int, float, complex, str, bytes, type(None), type(...))
+_IN_WORDS = (range, slice, PurePath, np.dtype, torch.dtype)
+"""Further constants of a user's file whose `repr` says all."""
+
 _GENERATED = {"__init__", "__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__replace__"}
 """Functions that `dataclass` writes; the fields from which it does are settings, and enter keys as such."""
 
@@ -88,8 +95,15 @@ class CodeWalk:
                 self.add(item)
         elif isinstance(value, dict):
             self.add([*value.items()])
-        elif isinstance(value, (*_CONSTANTS, frozenset)):
+        elif isinstance(value, (*_CONSTANTS, *_IN_WORDS, set, frozenset)):
             self.lines.append(_constant(value))
+        elif isinstance(value, np.ndarray) and value.dtype.hasobject:
+            self.add(value.tolist())
+        elif isinstance(value, np.ndarray | np.generic | torch.Tensor):
+            self.lines.append(describe_numbers(value))
+        elif isinstance(value, Enum):
+            self.lines.append(str(value))
+            self.add(value.value)
         elif isinstance(value, type | FunctionType):
             if id(value) not in self.seen and self.follows(value.__module__):
                 self.seen.add(id(value))
@@ -157,6 +171,15 @@ def _constant(value: Any) -> str:
     """A constant in words that are the same in every process."""
     if isinstance(value, tuple):
         return f"({', '.join(map(_constant, value))})"
-    if isinstance(value, frozenset):
+    if isinstance(value, set | frozenset):
         return f"{{{', '.join(sorted(map(_constant, value)))}}}"
-    return repr(value) if isinstance(value, _CONSTANTS) else type(value).__qualname__
+    return repr(value) if isinstance(value, (*_CONSTANTS, *_IN_WORDS)) else type(value).__qualname__
+
+
+def describe_numbers(value: np.ndarray | np.generic | torch.Tensor) -> str:
+    """Return the type, the shape and a digest of the content of an array or a tensor."""
+    content: Any = value
+    if isinstance(value, torch.Tensor):
+        dense = value.detach().to_dense() if value.layout is not torch.strided else value.detach()
+        content = dense.cpu().contiguous().flatten().view(torch.uint8).numpy()
+    return f"{value.dtype} {tuple(value.shape)} {hashlib.sha256(content.tobytes()).hexdigest()}"

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from ebbing.learn._code_digest import CodeWalk
+from ebbing.learn._code_digest import CodeWalk, describe_numbers
 
 _OF_EVERY_MODULE = frozenset(vars(nn.Module()))
 """What PyTorch keeps in every module: its parameters, its hooks, whether it trains."""
@@ -70,8 +70,7 @@ class _Description:
             self._is_new(module)
         for name, value in _weights(network):  # before attributes, which may refer to them
             if self._is_new(value):
-                self.lines.append(f"{name}: {value.requires_grad}")
-                self._add_tensor(value)
+                self.lines += [f"{name}: {value.requires_grad}", describe_numbers(value)]
             else:
                 self.lines.append(f"{name}: tied to {self._seen[id(value)][0]}")
         for name, module in modules:
@@ -97,10 +96,8 @@ class _Description:
             self.lines.append(f"as {self._seen[id(value)][0]}")
         elif isinstance(value, nn.Module):  # not registered, or it would have been seen
             self._add_network(value)
-        elif isinstance(value, Tensor):
-            self._add_tensor(value)
-        elif isinstance(value, np.ndarray):
-            self.lines.append(f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}")
+        elif isinstance(value, Tensor | np.ndarray):
+            self.lines.append(describe_numbers(value))
         elif isinstance(value, functools.partial):
             self._add_all((value.func, value.args, value.keywords))
         elif isinstance(value, Mapping):
@@ -133,10 +130,6 @@ class _Description:
             self.lines.append(f"{_in_words(key)} =")
             self._add(value)
         self.lines.append("}")
-
-    def _add_tensor(self, value: Tensor) -> None:
-        content: Any = value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
-        self.lines.append(f"{value.dtype} {tuple(value.shape)} {hashlib.sha256(content).hexdigest()}")
 
     def _name(self, value: Any) -> str:
         """The name of a class or a function; with its module if that is installed, and so cannot be described."""

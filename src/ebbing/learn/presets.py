@@ -2,7 +2,7 @@
 
 The settings for Permuted MNIST and Split CIFAR-100 are those of GPM, of TRGP and of the paper. Rotated and Split MNIST
 have no published settings for these methods and use those of Permuted MNIST. The settings of "trgp-free", which is not
-in the paper, are settings by measurements (docs/theory/methods.md).
+in the paper, were chosen by measurements (docs/theory/methods.md).
 """
 
 from __future__ import annotations

@@ -234,7 +234,8 @@ def summary(matrix: ArrayLike, *, kind: Kind, names: Sequence[str] | None = None
 
 def summarize(matrix: ArrayLike, *, kind: Kind, names: Sequence[str] | None = None) -> MetricSummary:
     """Return what `summary` returns, without a warning: for a matrix whose zeros were measured, in one unit."""
-    measured = error_matrix(matrix, kind)  # a matrix that no metric can read raises an error here
+    # A matrix that no metric can read raises an error here. A copy: the user may go on to fill the matrix.
+    measured = error_matrix(matrix, kind).copy()
     T = measured.shape[-1]
     if names is None and all(isinstance(name, str) for name in getattr(matrix, "columns", [0])):  # of pandas
         names = list(matrix.columns)  # type: ignore[union-attr]

@@ -34,7 +34,7 @@ class ReplayCurve(Tabular):
     Attributes:
         problem: The tasks, in the order of learning.
         learner: How each step learns.
-        memory: Fresh samples of each old task, mixed into every step (points,).
+        memory: Fresh samples of each old task, mixed into every step, in increasing order from 0 (points,).
         forgetting: Expected forgetting with them; inf where a step is at the interpolation threshold (points,).
         generalization: Expected generalization error with them (points,).
     """
@@ -137,7 +137,8 @@ def replay_curve(
 
     Args:
         problem: The tasks, in the order of learning.
-        memory: Fresh samples of each old task, mixed into every step; from 0 to the samples of a task if None.
+        memory: Fresh samples of each old task, mixed into every step; from 0 to the samples of a task if None. 0, with
+            which the others are compared, is always among them.
         learner: How each step learns.
 
     Returns:
@@ -159,7 +160,8 @@ def replay_curve(
         points = np.unique(np.linspace(0, most, min(most + 1, _POINTS)).astype(np.int64))
     else:
         given = np.atleast_1d(np.asarray(memory))
-        points = np.where(given == 0, 0, check_counts("memory", np.where(given == 0, 1, given))).astype(np.int64)
+        points = np.where(given == 0, 0, check_counts("memory", np.where(given == 0, 1, given)))
+        points = np.unique(np.append(points, 0)).astype(np.int64)
     samples = np.diag(problem.n) + points[:, None, None] * np.tri(T, k=-1, dtype=np.int64)
     F, G = curriculum_values(problem, samples, learner)
     return ReplayCurve(problem, learner, points, F, G)
@@ -168,6 +170,8 @@ def replay_curve(
 def _gain(name: str, values: Array, best: int) -> str:
     least, without = float(values.min()), float(values[0])
     word = "forgetting" if name == "forgetting" else "generalization error"
+    if not np.isfinite(least):
+        return f"The expected {word} is infinite with any of these numbers of samples."
     if not best:
         return f"Any replay of this kind increases the expected {word}: without it, {format_number(without)}."
     return (

@@ -22,6 +22,8 @@ module                                what it studies
 `frontier`, `frontier_points`,         accuracy against memory: are methods that protect worth theirs?
 `frontier_report`
 `method_comparison`, `method_report`  comparisons of methods seed by seed, behind these studies
+`forecasts`                           task sets whose orders are all trained, and what forecasts said of them
+`replay_claims`                       what replay and stopping early do in the linear model
 ====================================  =================================================================================
 
 Each module that computes has a `Config`, a `Result` and a function `run`; `reproduce` runs them by name as the command

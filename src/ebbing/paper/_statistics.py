@@ -50,8 +50,8 @@ class PairedDifferences:
     def p_value(self) -> float:
         """The two-sided p-value of a t-test of zero mean.
 
-        It is 1 where the spread is unknown: for a single seed, and for equal differences. Accuracies are multiples of
-        one test image, so equal differences are a coincidence, not certainty.
+        It is 1 where the spread is unknown: for a single seed, where training diverged with one (NaN), and for equal
+        differences. Accuracies are multiples of one test image, so equal differences are a coincidence, not certainty.
 
         Example:
             >>> round(PairedDifferences((0.1, 0.3, 0.2)).p_value, 3), PairedDifferences((0.1,)).p_value
@@ -59,7 +59,7 @@ class PairedDifferences:
         """
         from scipy.special import stdtr
 
-        if len(self.differences) < 2 or self.standard_error <= ROUNDING_ERROR:
+        if not self._has_spread:
             return 1.0
         return float(2 * stdtr(len(self.differences) - 1, -abs(self.mean) / self.standard_error))
 
@@ -73,10 +73,15 @@ class PairedDifferences:
         """
         from scipy.special import stdtrit
 
-        if len(self.differences) < 2 or self.standard_error <= ROUNDING_ERROR:
+        if not self._has_spread:
             return None
         half = float(-stdtrit(len(self.differences) - 1, SIGNIFICANCE_LEVEL / 2)) * self.standard_error
         return self.mean - half, self.mean + half
+
+    @property
+    def _has_spread(self) -> bool:
+        """Whether seeds differ by more than rounding, and all of them are numbers."""
+        return len(self.differences) > 1 and self.standard_error > ROUNDING_ERROR
 
     @property
     def significance(self) -> str:
@@ -84,7 +89,9 @@ class PairedDifferences:
         if len(self.differences) < 2:
             return "one seed: significance unknown"
         wins = sum(difference > 0 for difference in self.differences)
-        p = f"p = {self.p_value:.2g}" if self.standard_error > ROUNDING_ERROR else "no spread"
+        p = f"p = {self.p_value:.2g}" if self._has_spread else "no spread"
+        if np.isnan(self.mean):
+            p = "training diverged with some seeds"
         return f"{p}, positive in {wins} of {len(self.differences)} seeds"
 
     def to_text(self, decimals: int = 2) -> str:

@@ -27,12 +27,12 @@ from ebbing.paper._output import Verdict, write_csv, write_json
 from ebbing.paper._statistics import PairedDifferences, slopes, standard_error
 
 Panel = Literal["a", "b", "d"]
-Tasks = tuple[str, ...]
+Order = tuple[str, ...]
 
 BASELINE = "as in Figure 2"
 """The name of the variant without a change."""
 
-SEQUENCES: dict[Panel, dict[str, Tasks]] = {
+SEQUENCES: dict[Panel, dict[str, Order]] = {
     "a": {str(x): fig2.SETUPS["a"]["forgetting"][x] for x in (0, 2, 5)},
     "b": {str(x): fig2.SETUPS["b"]["forgetting_0"][x] for x in (0, 3)},
     "d": {"A B A B": fig2.SETUPS["d"]["forgetting_0"][0], "A A B B": fig2.SETUPS["d"]["forgetting_0"][2]},
@@ -111,8 +111,8 @@ class Result:
     """
 
     config: Config
-    matrices: dict[str, dict[Tasks, Array]]
-    fits: dict[str, dict[Tasks, Array]]
+    matrices: dict[str, dict[Order, Array]]
+    fits: dict[str, dict[Order, Array]]
     provenance: dict[str, Any] = field(repr=False)
     seeds: dict[str, tuple[int, ...]] = field(default_factory=dict)
 

@@ -13,6 +13,7 @@ module                                      what it draws
 `replay`                                    forgetting against how much is replayed, and plans of replay
 `forecasts`                                 similarity of tasks, predicted orders and replay curves
 `measurements`                              measured forgetting of orders
+`evaluations`                               what changed between two evaluations
 ==========================================  ===========================================================================
 """
 

@@ -232,7 +232,8 @@ def plot_replay(replay: ReplayForecast, *, ax: Axes | None = None) -> Axes:
     if len(positive):
         ax.set_xscale("symlog", linthresh=float(positive.min()))
         ax.set_xticks(shares, [f"{share:g}" for share in shares])
-    ax.set(xlabel="old data replayed in every step (%)", ylabel=quantity, xlim=(-0.05 * positive.min(), None))
+        ax.set_xlim(left=-0.05 * float(positive.min()))
+    ax.set(xlabel="old data replayed in every step (%)", ylabel=quantity)
     add_legend(ax, [*lines, advised], [*labels, f"advised: {replay.share:.0%}"])
     return ax
 

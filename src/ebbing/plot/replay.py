@@ -30,7 +30,12 @@ def plot_replay_curve(curve: ReplayCurve, *, ax: Axes | None = None) -> Axes:
 
     Returns:
         The axes.
+
+    Raises:
+        ValueError: If there is nothing to draw, as the expectation is infinite everywhere.
     """
+    if not np.isfinite(curve.generalization).any():
+        raise ValueError("the expected error is infinite with any replay of this kind: there is nothing to draw")
     ax = use_axes(ax)
     for name, label in _LABELS.items():
         values = np.where(np.isfinite(values := getattr(curve, name)), values, np.nan)

@@ -137,7 +137,11 @@ def _sequences(tasks: Mapping[str, Any], orders: Iterable[Sequence[str]] | None)
                 "one of a forecast and a few random ones"
             )
         return tuple(permutations(tasks))
-    found = tuple(tuple(order) for order in orders)
+    try:
+        found = tuple(tuple(order) for order in orders)
+    except TypeError:
+        example = reprlib.repr([[*tasks]])
+        raise ValueError(f"orders={reprlib.repr(orders)}: give a list of orders, such as {example}") from None
     if not found or len(set(map(len, found))) > 1 or len(found[0]) < 2:
         raise ValueError(f"orders={reprlib.repr(found)}: give some orders of two tasks or more, all of one length")
     return found

@@ -41,7 +41,8 @@ class StreamRun(Tabular):
         num_trained: The number of tasks that this call trained; the others were in the store.
         state_sizes: Size in bytes of the learner's state after t tasks, including the network, (T+1,); None where it is
             not stored.
-        learner: The state of the learner at the end, as its `save` writes it, if it was requested.
+        learner: The state of the learner at the end, as its `save` writes it, if it was requested; of a method without
+            a learner, such as `Sgd`, the weights of the network in the safetensors format.
         seconds: The time that this call took to train those tasks.
     """
 
@@ -174,10 +175,15 @@ def train_streams(
         accuracies, sizes = _accuracies(execution, seed, tasks), _state_sizes(execution, seed, tasks)
         return StreamRun(seed, tuple(tasks), accuracies, num_pending[seed], sizes, learner, execution.seconds[seed])
 
-    execution = Execution(experiment, nodes, store, report, keep_weights=ends if return_learner else ())
-    if finished is not None:
-        execution.finished = lambda seed: finished(collect(seed))
-    if store_learner:
+    execution = Execution(
+        experiment,
+        nodes,
+        store,
+        report,
+        keep_weights=ends if return_learner else (),
+        finished=None if finished is None else lambda seed: finished(collect(seed)),
+    )
+    if store_learner:  # only now: a learner that was not kept is not trained again for this
         execution.keep_weights = ends
     num_pending = {seed: sum(1 for other, path in execution.pending if other == seed and path) for seed in seeds}
     execution.run(resources)
@@ -185,12 +191,14 @@ def train_streams(
 
 
 def _plain_task_names(learner: bytes) -> bytes:
-    """Replace occurrences "task#0" by names of tasks in a learner's state: in a stream each task occurs once."""
+    """Replace first occurrences, "task#0", by names of tasks in the state of one of ebbing's learners."""
 
     def plain(names: list[str]) -> list[str]:
-        return [name.partition("#")[0] for name in names]
+        return [name.removesuffix("#0") for name in names]
 
     state = load(learner)
+    if not {"tasks", "method"} <= state.keys():  # of a user's learner, or the weights alone, as of `Sgd`
+        return learner
     state["tasks"] = encode_json(plain(decode_json(state["tasks"])))
     if "trusted" in state:
         by_task = decode_json(state["trusted"])
@@ -209,11 +217,12 @@ def _accuracies(execution: Execution, seed: int, tasks: Sequence[str]) -> Array:
     matrix = np.full((len(path) + 1, len(path)), np.nan)
     for t in range(len(path) + 1):
         node_id = (seed, path[:t])
-        errors = execution.errors.get(node_id)
-        if errors is None and node_id in execution.partial_entries:
-            errors = execution.partial_entries[node_id].errors  # stored without weights
-        if errors is not None:
-            matrix[t] = [1 - errors.get(str(occurrence), np.nan) for occurrence in path]
+        entry = execution.partial_entries.get(node_id)  # stored without weights
+        errors = execution.errors.get(node_id, {}) if entry is None else entry.errors
+        accuracies = execution.accuracies.get(node_id, {}) if entry is None else entry.accuracies
+        # Early entries have no accuracies: of classes, they are 1 - error
+        rights = {name: 1 - error for name, error in errors.items()} | accuracies
+        matrix[t] = [rights.get(str(occurrence), np.nan) for occurrence in path]
     return matrix
 
 

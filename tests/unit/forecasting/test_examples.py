@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch.utils.data import DataLoader, Dataset, IterableDataset, TensorDataset
 
-from ebbing.forecasting import Examples
+from ebbing.forecasting import Examples, forecast
 
 X = np.arange(40.0).reshape(20, 2)
 Y = np.arange(20) % 2
@@ -69,6 +69,14 @@ def test_held_out_part_is_disjoint():
 def test_equal_data_keeps_equal_examples():
     found = Examples.read({"a": (X, Y), "b": (X, Y)}, train_size=6, test_size=3)
     assert np.array_equal(found.inputs[found.train[0]], found.inputs[found.train[1]])
+
+
+def test_sizes_of_examples_that_were_read_raise():
+    found = Examples.read({"a": (X, Y)}, train_size=6, test_size=3)
+    with pytest.raises(ValueError, match=r"^train_size=5: .* give it to Examples\.read"):
+        forecast("linear", found, train_size=5)
+    with pytest.raises(ValueError, match=r"^test_size=5: .* give it to Examples\.read"):
+        forecast("linear", found, test_size=5)
 
 
 def test_inputs_by_name():

@@ -1,11 +1,15 @@
 """Keys of a user's own classes: they change with the code and with what it builds, and with nothing else."""
 
+import copy
 import importlib.util
 import subprocess
 import sys
 from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import toy_runs
@@ -190,6 +194,43 @@ def test_digest_is_the_same_in_every_process(tmp_path):
     program = "import mine, ebbing.learn._code_digest as d; print(d.code_digest(mine.MyMethod()))"
     done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
     assert done.stdout.strip() == here
+
+
+class Color(Enum):
+    RED = 1
+
+
+class OtherColor(Enum):
+    RED = 2
+
+
+OtherColor.__qualname__ = Color.__qualname__
+CONSTANTS = {
+    "set": ({1, 2}, {1, 3}),
+    "set in a list": ([{1}], [{2}]),
+    "range": (range(5), range(6)),
+    "slice": (slice(3), slice(4)),
+    "path": (Path("mine"), Path("yours")),
+    "array": (np.array([0.1307, 0.3081]), np.array([0.5, 0.5])),
+    "array of another type": (np.array([1]), np.array([1.0])),
+    "array of objects": (np.array([{1}, 2], dtype=object), np.array([{3}, 2], dtype=object)),
+    "number of NumPy": (np.int64(1), np.int64(2)),
+    "tensor": (torch.tensor([0.5]), torch.tensor([0.25])),
+    "sparse tensor": (torch.eye(2).to_sparse(), 2 * torch.eye(2).to_sparse()),
+    "type of tensors": (torch.float32, torch.float64),
+    "type of arrays": (np.dtype("f4"), np.dtype("f8")),
+    "member of an enumeration": (Color.RED, OtherColor.RED),
+}
+
+
+@pytest.mark.parametrize("kind", CONSTANTS)
+def test_constants_of_a_users_file_count(kind):
+    digests = []
+    for constant in (*CONSTANTS[kind], copy.deepcopy(CONSTANTS[kind][0])):
+        scope: dict[str, Any] = {"__name__": "__main__", "CONSTANT": constant}
+        exec("class Typed:\n    def load(self, occurrence, seed):\n        return CONSTANT", scope)
+        digests.append(code_digest(scope["Typed"]()))
+    assert digests[0] == digests[2] != digests[1]
 
 
 def test_class_without_a_file_has_a_digest():

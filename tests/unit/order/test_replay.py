@@ -234,6 +234,22 @@ def test_curve_is_that_of_expect():
     assert len(curve.to_frame()) == 3
 
 
+def test_curve_compares_with_no_replay_whatever_is_asked_for():
+    problem = Problem.categories("AAAB", n=50, p=400, sigma=0.3)
+    curve, full = replay_curve(problem, [40, 20, 40]), replay_curve(problem)
+    assert curve.memory.tolist() == [0, 20, 40]
+    assert curve.forgetting.tolist() == full.forgetting[[0, 20, 40]].tolist()
+    without = expect(problem).generalization
+    assert curve._answer().endswith(f"at every step, instead of {without:.6g} without replay.")
+
+
+def test_curve_that_is_infinite_everywhere_says_so():
+    curve = replay_curve(Problem.orthogonal(T=3, n=50, p=51, sigma=1.0))
+    assert curve._answer() == "The expected generalization error is infinite with any of these numbers of samples."
+    with pytest.raises(ValueError, match="nothing to draw"):
+        curve.plot()
+
+
 def test_curve_views():
     curve = replay_curve(Problem.categories("AAAB", n=50, p=1000, sigma=0.3))
     best = curve.best_memory("forgetting")

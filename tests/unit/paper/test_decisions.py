@@ -28,7 +28,13 @@ def test_corrected_p_values_are_at_most_one():
 
 @pytest.mark.parametrize(
     ("differences", "holds"),
-    [((0.5, 0.6, 0.7), True), ((-0.5, -0.6, -0.7), False), ((0.5, -0.6, 0.7), None), ((0.5,), None)],
+    [
+        ((0.5, 0.6, 0.7), True),
+        ((-0.5, -0.6, -0.7), False),
+        ((0.5, -0.6, 0.7), None),
+        ((0.5,), None),
+        ((0.5, np.nan, 0.6), None),
+    ],
 )
 def test_decision_needs_significance(differences, holds):
     (decision,) = decide([PairedDifferences(differences)])

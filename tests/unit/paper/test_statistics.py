@@ -24,6 +24,12 @@ def test_equal_differences_are_not_significant():
         assert "no spread" in pair.to_text()
 
 
+def test_seeds_that_diverged_are_not_significant():
+    pair = PairedDifferences((0.5, float("nan"), 0.6))
+    assert (pair.p_value, pair.interval) == (1.0, None)
+    assert "diverged" in pair.to_text()
+
+
 def test_interval_is_that_of_the_t_distribution():
     differences = (0.5, -0.6, 0.7, 0.1)
     expected: Any = stats.ttest_1samp(differences, 0.0)

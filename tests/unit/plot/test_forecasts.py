@@ -39,6 +39,11 @@ def test_panels_show_the_numbers():
     assert marks[plan.value] == 1
 
 
+def test_replay_of_no_old_data_alone_is_drawn():
+    axes = forecast(2).replay(shares=[0]).plot()
+    assert np.asarray(axes.lines[0].get_xdata()).tolist() == [0.0]
+
+
 def test_rounding_errors_of_orders_are_drawn_as_zero():
     plan = forecast(2).best_order()
     plan = replace(plan, value=-1.7e-17, given=1.4e-17, worst=1.4e-17, values=np.array([-1.7e-17, 1.4e-17]))

@@ -74,6 +74,28 @@ def test_interpolation_in_size_equals_the_density(monkeypatch):
         assert not np.array_equal(interpolated, exact)  # there were two ways
 
 
+@pytest.mark.parametrize(("N", "p"), [(10_000, 30_000), (20_000, 8_000)])
+def test_training_long_enough_equals_training_to_the_end(N, p):
+    """What is left to learn vanishes, and has no digits of its own."""
+    problem = Problem.orthogonal(T=2, n=N, p=p, sigma=0.3)
+    found, end = expect(problem, learner=GradientFlow(1.0)), expect(problem)
+    assert found.errors == pytest.approx(end.errors, rel=1e-13, abs=0)
+    assert found.forgetting == pytest.approx(end.forgetting, rel=1e-13, abs=0)
+
+
+def test_interpolation_of_what_is_hardly_left_is_exact_beside_what_is_learned(monkeypatch):
+    """Its relative error is 5e-7."""
+    learner = GradientFlow(25 / (np.sqrt(4500) - np.sqrt(1500)) ** 2)
+    found = traces(learner, 1500, 4500)
+    monkeypatch.setattr(_wishart, "EXACT", 1500)
+    exact = traces(learner, 1500, 4500)
+    f, unfinished, _, noise, slope = exact
+    assert 0 < unfinished < 1e-12 * f
+    assert found[[0, 2, 3]] == pytest.approx(exact[[0, 2, 3]], rel=1e-12, abs=0)
+    assert found[1] == pytest.approx(unfinished, rel=0, abs=1e-18 * f)
+    assert found[4] == pytest.approx(slope, rel=0, abs=1e-16 * noise)
+
+
 def test_digits_that_are_not_reached_are_refused(monkeypatch):
     """A tiny penalty next to N = p: the eigenvalues next to zero are not resolved at moderate sizes."""
     monkeypatch.setattr(_wishart, "_SIZES", _wishart._SIZES[:1])  # the larger ones would take seconds
@@ -81,6 +103,12 @@ def test_digits_that_are_not_reached_are_refused(monkeypatch):
     with pytest.raises(ValueError, match=r"with N=500000 .* relative error .* use a larger penalty, .* or simulate"):
         expect(problem, learner=Ridge(0.001))
     assert expectation_if_finite(problem, learner=Ridge(0.001)) is None
+
+
+def test_rare_eigenvalues_at_moderate_sizes_are_named():
+    problem = Problem.orthogonal(T=2, n=10_000, p=30_000, sigma=0.3)
+    with pytest.raises(ValueError, match=r"that hardly ever occur make it too large at sizes .* or fewer steps"):
+        expect(problem, learner=GradientSteps(1e-5, 10_000))
 
 
 @pytest.mark.parametrize(

@@ -50,14 +50,13 @@ def two_tasks_forget_more_apart(config: Config) -> tuple[str, bool]:
     return "strictly rising at all three r", bool(np.all(np.diff(curves) > 0))
 
 
-def four_tasks(cosine: float, n: int, p: int, sigma: float = 0.3) -> Problem:
+def four_tasks(cosine: float, n: int, p: int) -> Problem:
     """Return the problem of four tasks of Section 4.2.
 
     Args:
         cosine: The cosine between tasks 1 and 2; both are orthogonal to tasks 3 and 4, which are identical.
         n: The number of samples of each task.
         p: The number of parameters.
-        sigma: The standard deviation of the noise.
 
     Returns:
         The problem.
@@ -65,7 +64,7 @@ def four_tasks(cosine: float, n: int, p: int, sigma: float = 0.3) -> Problem:
     gram = np.eye(4)
     gram[0, 1] = gram[1, 0] = cosine
     gram[2, 3] = gram[3, 2] = 1.0
-    return Problem(gram=gram, n=n, p=p, sigma=sigma)
+    return Problem(gram=gram, n=n, p=p, sigma=0.3)
 
 
 @claim(

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load
 from torch import nn
 
 from ebbing.learn import Experiment, Occurrence, TaskData, error_matrix, occurrences, prefix_tree, train_reference
@@ -176,6 +177,14 @@ def test_learner_of_a_stream_is_kept_on_request(tmp_path):
     assert (kept.num_trained, kept.learner) == (0, again.learner)
     assert np.array_equal(kept.accuracies, again.accuracies)
     assert kept.bytes_per_task == run("later").bytes_per_task
+
+
+def test_learner_of_a_stream_tells_repeated_tasks_apart(tmp_path):
+    experiment = Experiment(Toy(), MLP((12, 10, 8, 3)), Gpm(STEADY, **SETTINGS))
+    (found,) = train_streams(experiment, ("a", "b", "a"), [0], Store(tmp_path), return_learner=True)
+    learner = Gpm(STEADY, **SETTINGS).start(MLP((12, 10, 8, 3)).build(0))
+    learner.restore(load(found.learner or b""))
+    assert learner.tasks == ["a", "b", "a#1"]
 
 
 if __name__ == "__main__":

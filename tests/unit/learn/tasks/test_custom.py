@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from safetensors.torch import load
 from torch import nn
 from torch.utils.data import Dataset, IterableDataset, TensorDataset
 
@@ -313,6 +314,15 @@ def test_bad_labels_of_regression_raise(labels, said):
     data = {"a": (np.ones((3, 2)), labels)}
     with pytest.raises(ValueError, match=re.escape(f"task 'a', train: {said}")):
         own(data, data, regression=True)
+
+
+def test_streams_return_the_weights_of_methods_without_a_learner(tmp_path):
+    (run,) = train_streams(TRAINING, ["a", "b"], [0], Store(tmp_path), return_learner=True)
+    network = Linear().build(0)
+    network.load_state_dict(load(run.learner or b""))
+    inputs, labels = (torch.as_tensor(part, dtype=torch.float32) for part in TEST["a"])
+    right = ((network(inputs) > 0) == (labels > 0)).float().mean()
+    assert run.accuracies[2, 0] == pytest.approx(float(right))
 
 
 def test_streams_refuse_regression(tmp_path):
