@@ -130,3 +130,11 @@ def test_answers_name_the_ends_of_a_long_order():
     assert answer.startswith("Learn customer support tickets, quarter ")
     assert " > ... > " in answer
     assert len(answer) < 320
+
+
+def test_page_of_training_has_one_unit():
+    run = StreamRun(0, ("cats", "dogs"), np.array([[0.5, 0.5], [0.9, 0.4], [0.6, 0.8]]), 2)
+    assert run._answer() == "On average 30 was forgotten; most of cats, from 90 to 60."
+    accuracies, tasks, _ = run._tables()
+    assert accuracies.rows[-1] == ["after dogs", "60.00", "80.00"]
+    assert tasks.rows[0] == ["cats", "50", "90", "60", "30"]
