@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import ebbing
+from ebbing.plot._style import write_figure
 
 NAMES = ("cats", "dogs", "cars", "ships")
 LEARNED, LAST, LOST, PLAIN = "#1b7837", "#2166ac", "#b2182b", "#333333"
@@ -25,7 +26,7 @@ def draw(file: Path) -> None:
     problem = ebbing.Problem.from_distances(distances, norms=1, n=60, p=100, sigma=0.1, names=NAMES)
     expectation = ebbing.expect(problem)
     errors, T = expectation.errors, problem.T
-    settings = {"svg.hashsalt": "ebbing", "font.family": "DejaVu Sans", "font.size": 11}
+    settings = {"font.family": "DejaVu Sans", "font.size": 11}
     with mpl.rc_context(settings):
         figure = Figure(figsize=(9.2, 5.5), layout=None)
         ax = figure.add_axes((0, 0, 1, 1))
@@ -76,7 +77,7 @@ def draw(file: Path) -> None:
         ax.text(-0.18, T + 1.42, "forgotten: last row\nminus diagonal", ha="right", va="center", color=LOST)
         text = f"mean over the\nold tasks: F = {expectation.forgetting:.2f}"
         ax.text(right, T + 1.42, text, va="center", color=LOST, weight="bold")
-        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None}, transparent=False)
+        write_figure(figure, file, "svg")  # the same bytes in every process
 
 
 if __name__ == "__main__":

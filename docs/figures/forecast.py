@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import ebbing
+from ebbing.plot._style import write_figure
 
 
 def draw(file: Path) -> None:
@@ -27,10 +28,10 @@ def draw(file: Path) -> None:
     torch.manual_seed(0)
     network = torch.nn.Sequential(torch.nn.Linear(20, 64), torch.nn.ReLU(), torch.nn.Linear(64, 1)).double()
     plan = ebbing.forecast(network, tasks, test_size=300).best_order()
-    with mpl.rc_context({"svg.hashsalt": "ebbing", "font.family": "DejaVu Sans", "font.size": 10}):
+    with mpl.rc_context({"font.family": "DejaVu Sans", "font.size": 10}):
         figure = Figure(figsize=(7.0, 3.6), layout="constrained")
         plan.plot(figure.subplots())
-        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None}, facecolor="white")
+        write_figure(figure, file, "svg")  # the same bytes in every process
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from sklearn.datasets import load_digits
 from torch.nn.functional import binary_cross_entropy_with_logits
 
 import ebbing
+from ebbing.plot._style import write_figure
 
 QUESTIONS = {
     "even?": (0, 2, 4, 6, 8),
@@ -84,7 +85,7 @@ def draw(file: Path) -> None:
     tasks = read_tasks()
     predicted = ebbing.forecast(network, tasks, train_size=250, test_size=100).accuracies()
     measured = train(network, tasks)
-    with mpl.rc_context({"svg.hashsalt": "ebbing", "font.family": "DejaVu Sans", "font.size": 10}):
+    with mpl.rc_context({"font.family": "DejaVu Sans", "font.size": 10}):
         figure = Figure(figsize=(8.6, 2.7), layout="constrained")
         axes = figure.subplots(1, 2, sharey=True)
         titles = ("Predicted by ebbing.forecast, nothing trained", "Measured after training")
@@ -102,7 +103,7 @@ def draw(file: Path) -> None:
         figure.supxlabel(
             "accuracy on each question; bold: just learned, below it: what later questions leave of it", fontsize=10
         )
-        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None}, facecolor="white")
+        write_figure(figure, file, "svg")  # the same bytes in every process
 
 
 if __name__ == "__main__":

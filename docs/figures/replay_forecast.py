@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from sklearn.datasets import load_digits
 
 import ebbing
+from ebbing.plot._style import write_figure
 
 
 def draw(file: Path) -> None:
@@ -28,10 +29,10 @@ def draw(file: Path) -> None:
     torch.manual_seed(0)
     network = torch.nn.Sequential(torch.nn.Linear(64, 100), torch.nn.ReLU(), torch.nn.Linear(100, 2)).double()
     curve = ebbing.forecast(network, tasks).replay()
-    with mpl.rc_context({"svg.hashsalt": "ebbing", "font.family": "DejaVu Sans", "font.size": 10}):
+    with mpl.rc_context({"font.family": "DejaVu Sans", "font.size": 10}):
         figure = Figure(figsize=(7.0, 3.6), layout="constrained")
         curve.plot(figure.subplots())
-        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None}, facecolor="white")
+        write_figure(figure, file, "svg")  # the same bytes in every process
 
 
 if __name__ == "__main__":

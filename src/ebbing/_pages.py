@@ -20,8 +20,8 @@ Draw = Callable[[Any], object]
 Size = tuple[float, float]
 """Width and height in inches."""
 
-WIDE, SQUARE = (4.9, 3.5), (4.4, 3.6)
-"""Sizes of pictures, about those in the page, so that letters are readable: curves, and matrices."""
+WIDE = (4.9, 3.5)
+"""The size of a picture, about that in the page, so that letters are readable."""
 
 CURVES = "A curve is the error on one task, dotted until it is learned (the dot). Where it rises then, it is forgotten."
 ACCURACIES = "A curve is the accuracy on one task: where it falls after the dot, the task is forgotten."
@@ -95,7 +95,12 @@ def forgotten_picture(
         some = [names[int(i)] for i in learned]
         return plot_forgotten(values[first[learned], learned], values[-1, learned], some, kind=kind, ax=ax)
 
-    return Picture(draw, FORGOTTEN, (WIDE[0], min(max(WIDE[1], 1.2 + 0.2 * len(names)), 9.0)))
+    return Picture(draw, FORGOTTEN, forgotten_size(len(names)))
+
+
+def forgotten_size(tasks: int) -> Size:
+    """Return the size of a picture in which each task has room for an arrow and its name."""
+    return WIDE[0], min(max(WIDE[1], 1.2 + 0.2 * tasks), 9.0)
 
 
 def similarity_picture(draw: Draw, names: Sequence[str]) -> Picture:
@@ -103,3 +108,10 @@ def similarity_picture(draw: Draw, names: Sequence[str]) -> Picture:
     from ebbing.plot.forecasts import similarity_size
 
     return Picture(draw, SIMILARITY, lambda: similarity_size(names))
+
+
+def distances_picture(draw: Draw, names: Sequence[str]) -> Picture:
+    """Return the picture of how far apart tasks are, drawn by `plot_task_distances`."""
+    from ebbing.plot.order import distances_size
+
+    return Picture(draw, DISTANCES, lambda: distances_size(names))

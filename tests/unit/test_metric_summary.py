@@ -44,6 +44,13 @@ def test_summary_says_what_was_forgotten(first, sentence):
     assert found.forgotten == pytest.approx(lost, nan_ok=True)
 
 
+def test_several_tasks_that_got_worse_are_counted():
+    matrix = np.array([[0.7, 0, 0, 0], [0, 0.7, 0, 0], [0, 0, 0.3, 0], [0.5, 0.6, 0.8, 0.9]])
+    text = metrics.summary(np.where(matrix, matrix, np.nan), kind="accuracy", names=["cats", "dogs", "cars", "ships"])
+    sentence = "On average old tasks got better by 0.06667; 2 of 3 got worse, most of all cats, from 0.7 to 0.5."
+    assert sentence in text.summary()
+
+
 @pytest.mark.parametrize(
     ("matrix", "kind", "sentence"),
     [

@@ -10,7 +10,7 @@ import numpy as np
 from ebbing._tables import Table, abridged_rows, escape_control, format_number
 from ebbing._validate import Array
 from ebbing.forecasting.recursion import KernelModel
-from ebbing.order._tables import join_names
+from ebbing.order._tables import join_names, short_order
 
 Kind = Literal["error", "accuracy"]
 
@@ -43,7 +43,7 @@ def describe_losses(names: Sequence[str], matrix: Array, kind: Kind) -> str:
     learned, final = np.diagonal(matrix[1:])[:-1], matrix[-1, :-1]
     lost = learned - final if kind == "accuracy" else final - learned
     worst = int(lost.argmax())
-    begin, name = f"Learned as {join_names(names)},", escape_control(names[worst])
+    begin, name = f"Learned as {short_order(names)},", escape_control(names[worst])
     if kind == "error":
         return f"{begin} {format_number(lost.mean(), '.2g')} is predicted to be forgotten on average; most of {name}."
     if len(names) == 2:

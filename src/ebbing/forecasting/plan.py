@@ -14,7 +14,7 @@ from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.forecasting._confidence import Confidence, mean_and_error
 from ebbing.forecasting._search import Objective
-from ebbing.order._tables import describe_objective
+from ebbing.order._tables import describe_objective, short_order
 from ebbing.order._tables import join_names as join
 
 if TYPE_CHECKING:
@@ -192,15 +192,15 @@ class ForecastPlan(Tabular):
         if self._given_is_kept:
             others = "no order is clearly better" if self._given_is_as_good else "no order is predicted to have less"
             return (
-                f"Keep your order, {join(self.task_names)}: the predicted {quantity} is {format_number(given, '.2g')}, "
-                f"{format_number(self.random, '.2g')} in a random order, and {others}."
+                f"Keep your order, {short_order(self.task_names)}: the predicted {quantity} is "
+                f"{format_number(given, '.2g')}, {format_number(self.random, '.2g')} in a random order, and {others}."
             )
         doubt = "" if self._given_is_worse else " These examples do not prove it."
         accuracy = ""
         if self.accuracies is not None:
             accuracy = f", and accuracy at the end {self.accuracies[0]:.0%} instead of {self.accuracies[1]:.0%}"
         return (
-            f"Learn {join(self.names)}: the predicted {quantity} is {format_number(value, '.2g')} instead of "
+            f"Learn {short_order(self.names)}: the predicted {quantity} is {format_number(value, '.2g')} instead of "
             f"{format_number(given, '.2g')} in the order as given{accuracy}.{doubt} Trust the rank of orders, not "
             "these levels."
         )

@@ -13,7 +13,7 @@ import numpy as np
 
 from ebbing import metrics
 from ebbing._files import write_atomic
-from ebbing._pages import FORGOTTEN, SQUARE, Page, Picture, matrix_picture
+from ebbing._pages import FORGOTTEN, Page, Picture, forgotten_size, matrix_picture
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.io.error_matrices import read_error_matrix
@@ -164,7 +164,8 @@ class MeasuredMatrix(Tabular):
 
     def _page(self) -> Page:
         matrix = matrix_picture(self.plot, self.names, self.kind)
-        return Page("What was forgotten", [matrix, Picture(self.metrics.plot, FORGOTTEN, SQUARE)])
+        forgotten = Picture(self.metrics.plot, FORGOTTEN, forgotten_size(len(self.names)))
+        return Page("What was forgotten", [matrix, forgotten])
 
     def _answer(self) -> str:
         return self.metrics._answer() if self.learned else ""

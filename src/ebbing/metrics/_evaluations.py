@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ebbing._pages import Page, Picture
+from ebbing._pages import WIDE, Page, Picture, Size
 from ebbing._significance import SIGNIFICANCE_LEVEL, holm
 from ebbing._tables import Table, Tabular, format_number, to_frame, with_article
 from ebbing._validate import Array
@@ -115,7 +115,13 @@ class EvaluationComparison(Tabular):
 
     def _page(self) -> Page:
         reading = "The change of each benchmark with its 95% interval. Right of the line is better."
-        return Page("What the model lost", [Picture(self.plot, reading)])
+
+        def size() -> Size:
+            from ebbing.plot.evaluations import changes_size
+
+            return WIDE[0], changes_size(len(self.benchmarks))[1]
+
+        return Page("What the model lost", [Picture(self.plot, reading, size)])
 
     def _answer(self) -> str:
         span = f"From {self.names[0]} to {self.names[-1]}"

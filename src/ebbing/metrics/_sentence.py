@@ -49,4 +49,7 @@ def forgotten_sentence(
     gain = f"on average old tasks {better} by {size}" if mean else f"on average old tasks {same}"
     if lost[worst] <= 0:
         return f"Nothing {forgotten}; {gain}."
+    if (count := int((lost > 0).sum())) > 1:
+        several = f"{count} of {len(lost)} {worse.replace('gets', 'get')}"
+        return f"{gain.capitalize()}; {several}, most of all {name}, {between}."
     return f"{gain.capitalize()}; {name} {worse}, {between}."

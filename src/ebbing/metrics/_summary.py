@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ebbing._pages import FORGOTTEN, Page, Picture
+from ebbing._pages import FORGOTTEN, Page, Picture, forgotten_size
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._warnings import warn
 from ebbing.metrics import _paper, _variants
@@ -138,7 +138,7 @@ class MetricSummary(Tabular):
         return f"MetricSummary({self.tasks} task{'s' * (self.tasks > 1)}, kind={self.kind!r}{means})"
 
     def _page(self) -> Page:
-        return Page("What was forgotten", [Picture(self.plot, FORGOTTEN)])
+        return Page("What was forgotten", [Picture(self.plot, FORGOTTEN, forgotten_size(self.tasks))])
 
     def _answer(self) -> str:
         return " ".join(self._verdict())

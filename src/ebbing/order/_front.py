@@ -13,7 +13,7 @@ from ebbing._validate import check_seconds, check_seed
 from ebbing.order._best_order import Progress, best_order, check_progress, compile_search
 from ebbing.order._clock import Clock, heed_interrupts, heeding
 from ebbing.order._search_space import provable
-from ebbing.order._tables import COLUMNS, join_names, problem_table
+from ebbing.order._tables import COLUMNS, join_names, problem_table, short_order
 from ebbing.order.objective import Criterion
 from ebbing.problem import Problem
 from ebbing.theory import expect
@@ -98,7 +98,7 @@ class Front(Tabular):
     def _answer(self) -> str:
         first, last = self.points[0], self.points[-1]
         if len(self.points) == 1:
-            return f"One order has both the least forgetting and the least error: {join_names(self._names(first))}."
+            return f"One order has both the least forgetting and the least error: {short_order(self._names(first))}."
         forgetting = (format_number(point.forgetting, ".4g") for point in (first, last))
         error = (format_number(point.generalization, ".4g") for point in (first, last))
         return (

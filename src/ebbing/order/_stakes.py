@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ebbing._pages import DISTANCES, SQUARE, Page, Picture
+from ebbing._pages import Page, Picture, distances_picture
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing._validate import check_seconds, check_seed
 from ebbing.order._best_order import Progress, best_order
 from ebbing.order._clock import SOON, Clock, heed_interrupts
 from ebbing.order._random_orders import RandomOrders, all_or_random_orders
-from ebbing.order._tables import COLUMNS, describe_objective, join_names, problem_table
+from ebbing.order._tables import COLUMNS, describe_objective, problem_table, short_order
 from ebbing.order._worst_order import worst_order
 from ebbing.order.objective import Criterion, Objective
 from ebbing.order.plan import Plan, order_table
@@ -90,7 +90,7 @@ class Stakes(Tabular):
 
     def _page(self) -> Page:
         reading = "Gray: how many orders have which value. Lines: the recommended, the given and the worst order."
-        pictures = [Picture(self.plot, reading), Picture(self.plan.plot, DISTANCES, SQUARE)]
+        pictures = [Picture(self.plot, reading), distances_picture(self.plan.plot, self.plan.names)]
         return Page("In which order to learn", pictures)
 
     def _answer(self) -> str:
@@ -100,7 +100,7 @@ class Stakes(Tabular):
             return f"Keep your order: its {quantity} is {best}, and {least}."
         proved = ", proved to be the least" if self.plan.proved else ""
         return (
-            f"Learn {join_names(self.plan.names)}: the {quantity} is {best}{proved}, instead of "
+            f"Learn {short_order(self.plan.names)}: the {quantity} is {best}{proved}, instead of "
             f"{format_number(self.given, '.4g')} in the order as given."
         )
 

@@ -11,6 +11,7 @@ from ebbing.theory import expectation_if_finite
 from ebbing.theory._description import describe, describe_model, learning_notes
 
 _SHOWN = 8  # tasks of an order in one line
+_CHARACTERS = 160  # of their names, two lines of a page
 
 COLUMNS = {"forgetting": "forgetting F", "generalization": "generalization error G"}
 
@@ -40,12 +41,19 @@ def join_names(names: Iterable[str]) -> str:
 
 
 def short_order(names: Sequence[str]) -> str:
-    """Return names of tasks in the order of learning, the first ones and the last one if there are many.
+    """Return names of tasks in the order of learning, the first ones and the last one if there are many or long ones.
 
     >>> short_order("ABCDEFGHIJKL")
     'A > B > C > D > E > F > G > ... > L'
+    >>> short_order([90 * "a", 90 * "b", "c"])[85:]
+    'aaaaa > ... > c'
     """
-    return join_names(names if len(names) <= _SHOWN else [*names[: _SHOWN - 1], "...", names[-1]])
+    if len(names) <= _SHOWN and len(whole := join_names(names)) <= _CHARACTERS:
+        return whole
+    first = list(names[: min(len(names), _SHOWN) - 1])
+    while len(first) > 1 and len(join_names([*first, names[-1]])) > _CHARACTERS:
+        first.pop()
+    return join_names([*first, *([] if len(first) == len(names) - 1 else ["..."]), names[-1]])
 
 
 def describe_objective(objective: Objective, kind: str = "expected ") -> str:

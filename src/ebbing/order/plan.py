@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from ebbing._pages import DISTANCES, Page, Picture
+from ebbing._pages import Page, distances_picture
 from ebbing._tables import Table, Tabular, format_number, to_frame
 from ebbing.order import _branch_and_bound, _unequal
 from ebbing.order._compilation import COMPILED
@@ -141,7 +141,7 @@ class Plan(Tabular):
         )
 
     def _page(self) -> Page:
-        return Page("In which order to learn", [Picture(self.plot, DISTANCES)])
+        return Page("In which order to learn", [distances_picture(self.plot, self.names)])
 
     def _tables(self) -> Sequence[Table]:
         e = expect(self.reordered)

@@ -18,7 +18,7 @@ from ebbing.order._clock import Clock, heed_interrupts, heeding, interrupt_reque
 from ebbing.order._known_orders import KnownOrders
 from ebbing.order._replay_orders import ReplayOrders
 from ebbing.order._search_space import nearest_equivalent
-from ebbing.order._tables import describe_objective, hardly_learned_notes, join_names
+from ebbing.order._tables import describe_objective, hardly_learned_notes, join_names, short_order
 from ebbing.order.objective import Criterion, Objective
 from ebbing.order.replay import check_replay_tasks
 from ebbing.problem import Problem
@@ -99,7 +99,7 @@ class ReplayOrder(Tabular):
             least = "no order has less" if self.proved else "no better order was found"
             return f"Keep your order: its {quantity} is {best}, and {least}."
         given = format_number(self.given, ".4g")
-        return f"Learn {join_names(self.names)}: the {quantity} is {best}, instead of {given} in the order as given."
+        return f"Learn {short_order(self.names)}: the {quantity} is {best}, instead of {given} in the order as given."
 
     def _tables(self) -> Sequence[Table]:
         quantity = describe_objective(self.objective)

@@ -34,7 +34,7 @@ def plot_changes(comparison: EvaluationComparison, ax: Axes | None = None) -> Ax
     Returns:
         The axes, with a row per benchmark.
     """
-    ax = use_axes(ax, size=_size(len(comparison.benchmarks)))
+    ax = use_axes(ax, size=changes_size(len(comparison.benchmarks)))
     first, last = comparison.scores[0], comparison.scores[-1]
     shares = bool((np.abs(comparison.values) <= 1).all())
     signs = np.array([1 if score.higher_is_better else -1 for score in first])
@@ -72,8 +72,16 @@ def save(comparison: EvaluationComparison, path: Path) -> None:
         comparison: What changed.
         path: The file; the ending of its name gives the format.
     """
-    save_picture(comparison.plot, path, _size(len(comparison.benchmarks)))
+    save_picture(comparison.plot, path, changes_size(len(comparison.benchmarks)))
 
 
-def _size(benchmarks: int) -> tuple[float, float]:
+def changes_size(benchmarks: int) -> tuple[float, float]:
+    """Return the size of a figure in which `plot_changes` has room for its benchmarks.
+
+    Args:
+        benchmarks: How many there are.
+
+    Returns:
+        Width and height in inches.
+    """
     return 6.4, min(1.3 + 0.3 * benchmarks, 12.0)

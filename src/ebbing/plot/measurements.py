@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,10 @@ _CHARACTERS = 44
 """Characters of an order's name, if its tasks can then be told apart."""
 
 
+_FACE = (*(int(BLUE[k : k + 2], 16) / 255 for k in (1, 3, 5)), 0.5)
+"""Dots are half transparent, with edges that are not: those that overlap can be counted on light and dark pages."""
+
+
 def plot_measured_orders(measurement: Measurement, *, ax: Axes | None = None) -> Axes:
     """Draw the measured forgetting of each order, a dot for each seed, the best order on top.
 
@@ -38,10 +43,10 @@ def plot_measured_orders(measurement: Measurement, *, ax: Axes | None = None) ->
     ranked = np.argsort(means, kind="stable")
     named, places = len(ranked) <= _NAMES_UP_TO, np.arange(len(ranked))
     labels = _order_labels([measurement.orders[k] for k in ranked])
-    ax = use_axes(ax, size=_size(labels))
+    ax = use_axes(ax, size=measured_orders_size(measurement.orders))
     several, small = len(measurement.seeds) > 1, len(ranked) > _NAMES_UP_TO
     rows = np.repeat(places, len(measurement.seeds))
-    dots = ax.plot(F[ranked].ravel(), rows, "o", color=BLUE, alpha=0.6, mew=0, ms=3 if small else 5)
+    dots = ax.plot(F[ranked].ravel(), rows, "o", color=BLUE, mfc=_FACE, mew=0.8, ms=3 if small else 5)
     handles, texts = [*dots], ["one seed" if several else "order"]
     if several:
         handles += ax.plot(means[ranked], places, "|", color=VERMILION, ms=4 if small else 9, mew=1.6)
@@ -79,7 +84,7 @@ def plot_forecast_comparison(comparison: ForecastComparison, *, ax: Axes | None 
     low, high = (float(end) for end in (min(predicted.min(), measured.min()), max(predicted.max(), measured.max())))
     room = 0.06 * (high - low) or 0.1
     equal = ax.plot([low - room, high + room], [low - room, high + room], ":", color=GRAY, lw=1.2, zorder=0)
-    dots = ax.plot(predicted, measured, "o", color=BLUE, alpha=0.6, mew=0, ms=5)
+    dots = ax.plot(predicted, measured, "o", color=BLUE, mfc=_FACE, mew=0.8, ms=5)
     best = int(predicted.argmin())
     chosen = ax.plot(predicted[best], measured[best], "o", mfc="none", mec=VERMILION, mew=1.6, ms=9)
     ax.set(xlim=(low - room, high + room), ylim=(low - room, high + room))
@@ -96,16 +101,24 @@ def save(measurement: Measurement, path: Path) -> None:
         measurement: The orders.
         path: The file; the ending of its name gives the format.
     """
-    save_picture(measurement.plot, path, _size(_order_labels(list(measurement.orders))))
+    save_picture(measurement.plot, path, measured_orders_size(measurement.orders))
 
 
-def _size(labels: list[str]) -> tuple[float, float]:
-    """Return width and height, in inches, of a figure of orders with these names."""
+def measured_orders_size(orders: Sequence[tuple[str, ...]]) -> tuple[float, float]:
+    """Return the size of a figure in which `plot_measured_orders` has room for its rows and names.
+
+    Args:
+        orders: Names of the tasks of each order.
+
+    Returns:
+        Width and height in inches.
+    """
+    labels = _order_labels(orders)
     room = 0.065 * max(map(len, labels)) if len(labels) <= _NAMES_UP_TO else 0.0
     return 4.4 + room, min(max(2.2, 1.1 + 0.19 * len(labels)), 7.0)
 
 
-def _order_labels(orders: list[tuple[str, ...]]) -> list[str]:
+def _order_labels(orders: Sequence[tuple[str, ...]]) -> list[str]:
     """Return the orders as text, with long names cut off where that leaves different names different.
 
     >>> _order_labels([("animals", "buildings")])

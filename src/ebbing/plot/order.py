@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,11 +35,23 @@ def plot_task_distances(problem: Problem, *, ax: Axes | None = None) -> Axes:
     Returns:
         The axes, with a color bar beside them.
     """
-    side, room = _side(problem.T), _room_for_names(problem)
-    ax = use_axes(ax, size=(side + room + 1.1, side + room + 0.4))
+    ax = use_axes(ax, size=distances_size(problem.names))
     image = _heat_map(ax, problem, _largest_distance(problem))
     ax.get_figure().colorbar(image, ax=ax, label=_DISTANCE)  # type: ignore[union-attr]
     return ax
+
+
+def distances_size(names: Sequence[str]) -> tuple[float, float]:
+    """Return the size of a figure in which `plot_task_distances` has room for its cells and names.
+
+    Args:
+        names: Names of the tasks (T,).
+
+    Returns:
+        Width and height in inches.
+    """
+    side, room = _side(len(names)), _room_for_names(names)
+    return side + room + 1.1, side + room + 0.4
 
 
 def plot_order_comparison(plan: Plan) -> Figure:
@@ -53,7 +66,7 @@ def plot_order_comparison(plan: Plan) -> Figure:
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    problem, side, room = plan.problem, _side(plan.problem.T), _room_for_names(plan.problem)
+    problem, side, room = plan.problem, _side(plan.problem.T), _room_for_names(plan.problem.names)
     with mpl.rc_context({"font.size": 8, "axes.titlesize": 9}):
         figure = Figure(figsize=(2 * (side + room) + 1.2, side + room + 0.8), layout="constrained")
         axes = figure.subplots(1, 2)
@@ -140,8 +153,8 @@ def _heat_map(ax: Axes, problem: Problem, highest: float) -> Any:
         ax.spines[side].set_visible(True)
     if problem.T <= NAMES_UP_TO:
         names = plain_labels(problem.names)
-        ax.set_xticks(range(problem.T), names, rotation=90)
-        ax.set_yticks(range(problem.T), names)
+        ax.set_xticks(range(problem.T), names, rotation=90, fontsize="small")
+        ax.set_yticks(range(problem.T), names, fontsize="small")
     return image
 
 
@@ -149,9 +162,9 @@ def _side(T: int) -> float:
     return min(max(2.6, 0.22 * T), 7.0)
 
 
-def _room_for_names(problem: Problem) -> float:
+def _room_for_names(names: Sequence[str]) -> float:
     """Return the inches that the longest name takes."""
-    return 0.075 * max(map(len, plain_labels(problem.names))) if problem.T <= NAMES_UP_TO else 0.3
+    return 0.075 * max(map(len, plain_labels(names))) if len(names) <= NAMES_UP_TO else 0.3
 
 
 def _largest_distance(problem: Problem) -> float:

@@ -18,11 +18,16 @@ if TYPE_CHECKING:
     from ebbing.order.replay_curve import ReplayCurve
 
 _LABELS = {"forgetting": "expected forgetting", "generalization": "expected generalization error"}
-_COLORS = {"forgetting": VERMILION, "generalization": BLUE}
+_COLORS = {"forgetting": BLUE, "generalization": VERMILION}
+_PEAK = 5.0
+"""How often larger than errors without replay a peak is that would leave no room for the rest of the curves."""
 
 
 def plot_replay_curve(curve: ReplayCurve, *, ax: Axes | None = None) -> Axes:
     """Draw expected forgetting and generalization error against the replay ratio; a dot marks the least of each.
+
+    Peaks, where a step has about as many samples as the model has parameters, are cut off if the rest of the curves
+    would be flat beside them.
 
     Args:
         curve: What to draw.
@@ -42,10 +47,25 @@ def plot_replay_curve(curve: ReplayCurve, *, ax: Axes | None = None) -> Axes:
         best = int(np.nanargmin(values))
         ax.plot(100 * curve.ratio, values, color=_COLORS[name], lw=1.8, label=label)
         ax.plot(100 * curve.ratio[best], values[best], "o", color=_COLORS[name], ms=6)
-        text = f"{curve.memory[best]} samples: {format_number(values[best], '.3g')}"
-        ax.annotate(text, (100 * curve.ratio[best], values[best]), (4, 6), textcoords="offset points", fontsize="small")
+        left = curve.ratio[best] > 0.6 * curve.ratio[-1]  # a label to the right would leave the picture
+        ax.annotate(
+            f"{curve.memory[best]} samples: {format_number(values[best], '.3g')}",
+            (100 * curve.ratio[best], values[best]),
+            (-4 if left else 4, -5),  # below: the curve is above its least point
+            textcoords="offset points",
+            ha="right" if left else "left",
+            va="top",
+            fontsize="small",
+        )
+    ax.margins(y=0.1)
     ax.axhline(0, color=BLACK, lw=0.6, alpha=0.4)
     ax.set(xlabel="replay ratio: samples of each old task per new sample, %", ylabel="expected error")
+    without = max(abs(float(getattr(curve, name)[0])) for name in _LABELS)
+    low, high = ax.get_ylim()
+    if np.isfinite(without) and max(high, -low) > _PEAK * without > 0:
+        most = _PEAK / 2 * without
+        ax.set_ylim(max(low, -most), min(high, most))
+        ax.set_ylabel("expected error (peaks are cut off)")
     ax.legend(frameon=False, fontsize="small", loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
     return ax
 

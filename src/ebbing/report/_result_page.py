@@ -18,6 +18,9 @@ from ebbing._tables import Table, Tabular, escape_control
 from ebbing._versions import versions
 from ebbing.report._template import asset, render
 
+_ROW_OF_ITS_OWN = 6.0
+"""The width of a picture, in inches, from which its letters would be too small beside another picture."""
+
 
 def result_page(
     *results: Tabular, title: str | None = None, command: str = "", wording: Callable[[str], str] | None = None
@@ -89,9 +92,9 @@ def _part(result: Tabular, place: int, wording: Callable[[str], str] | None = No
         "answer": escape_control(answer),
         "tables": [Markup(text) for table in tables if (text := table.to_html())],
         "pictures": [
-            (Markup(svg), picture.reading)
+            (Markup(svg), picture.reading, width >= _ROW_OF_ITS_OWN)
             for number, picture in enumerate(page.pictures)
-            if (svg := _drawn(picture, f"{place} {number}"))
+            for svg, width in _drawn(picture, f"{place} {number}")
         ],
         "data": _data(result),
         "file": f"{page.file or type(result).__name__.lower()}.csv",
@@ -104,17 +107,17 @@ def _without(answer: str, table: Table) -> Table:
     return replace(table, title=title, notes=[note for note in table.notes if note != answer])
 
 
-def _drawn(picture: Picture, name: str) -> str:
-    """Return a picture as SVG; nothing without matplotlib, or where there is nothing to draw."""
+def _drawn(picture: Picture, name: str) -> list[tuple[str, float]]:
+    """Return a picture as SVG with its width in inches; none without matplotlib, or where there is nothing to draw."""
     if find_spec("matplotlib") is None:
-        return ""
+        return []
     from ebbing.plot._style import inline_picture
 
     size = picture.size() if callable(picture.size) else picture.size
     try:
-        return inline_picture(picture.draw, name, size)
+        return [(inline_picture(picture.draw, name, size), size[0])]
     except ValueError:  # such as the forgetting of a single task
-        return ""
+        return []
 
 
 def _data(result: Tabular) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ebbing import metrics
-from ebbing._pages import Page, Picture
+from ebbing._pages import Page, Picture, Size
 from ebbing._ranks import rank_correlation
 from ebbing._tables import Table, Tabular, count_of, format_number, to_frame, with_article
 from ebbing._validate import Array
@@ -164,7 +164,13 @@ class Measurement(Tabular):
     def _page(self) -> Page:
         reading = "A row is an order, a dot what it forgot with one seed. "
         reading += "Orders whose dots overlap may differ by chance only."
-        return Page("What was measured in each order", [Picture(self.plot, reading)])
+
+        def size() -> Size:
+            from ebbing.plot.measurements import measured_orders_size
+
+            return measured_orders_size(self.orders)
+
+        return Page("What was measured in each order", [Picture(self.plot, reading, size)])
 
     def _tables(self) -> Sequence[Table]:
         F, G = self._without_rounding_errors(self.forgetting.mean(axis=1)), self.generalization.mean(axis=1)

@@ -16,7 +16,7 @@ from ebbing.learn.experiment import Experiment
 from ebbing.learn.sequences import prefix_tree
 from ebbing.learn.tasks.base import occurrences
 from ebbing.learn.training._state_file import decode_json, dump, encode_json
-from ebbing.metrics._summary import summarize
+from ebbing.metrics._summary import MetricSummary, summarize
 from ebbing.runs._pools import LOCAL, Resources
 from ebbing.runs.execution import Execution
 from ebbing.runs.store import Store
@@ -105,14 +105,19 @@ class StreamRun(Tabular):
 
         return plot_error_matrix(100 * self.accuracies, self.tasks, label="accuracy (%)", ax=ax)
 
+    @property
+    def _metrics(self) -> MetricSummary:
+        """The metrics of the finished run in percent, as all numbers of its page."""
+        return summarize(100 * self.accuracies, kind="accuracy", names=self.tasks)
+
     def _page(self) -> Page:
-        forgotten = forgotten_picture(self.accuracies, self.tasks, "accuracy")
+        forgotten = forgotten_picture(100 * self.accuracies, self.tasks, "accuracy")
         return Page("What training forgot", [forgotten, matrix_picture(self.plot, self.tasks, "accuracy")])
 
     def _answer(self) -> str:
         if not self.finished or len(self.tasks) < 2:
             return ""
-        return summarize(self.accuracies, kind="accuracy", names=self.tasks)._answer()
+        return self._metrics._answer()
 
     def _tables(self) -> Sequence[Table]:
         names = ["initial network", *(f"after {task}" for task in self.tasks)]
@@ -122,7 +127,7 @@ class StreamRun(Tabular):
         )
         tables = [Table("Accuracy in percent", ["", *(f"on {task}" for task in self.tasks)], matrix, kept)]
         if self.finished and len(self.tasks) > 1:
-            tables += summarize(self.accuracies, kind="accuracy", names=self.tasks)._tables()
+            tables += self._metrics._tables()
         return tables
 
 

@@ -167,7 +167,9 @@ def _sentence(result: Simulation | SimulatedMetrics) -> str:
         median = format_number(float(np.median(result.forgetting)), ".4g")
         return f"In half of {runs:,} runs, at most {median} is forgotten."
     expected = "" if isinstance(theory, str) else f" Theory expects {format_number(theory.forgetting, '.4g')}."
-    mean, error = format_number(found.mean, ".4g"), format_number(found.standard_error, ".2g")
+    error = format(found.standard_error, ".2g")
+    decimals = len(error.partition(".")[2]) if "e" not in error else 0
+    mean = format_number(found.mean, f".{decimals}f" if decimals else ".4g")  # as exact as its error is
     return f"On average over {runs:,} runs, {mean} ± {error} is forgotten.{expected}"
 
 

@@ -266,6 +266,16 @@ def test_curve_views():
         curve.best_memory("F")
 
 
+def test_curve_is_not_flat_beside_a_peak():
+    peaked = replay_curve(Problem.orthogonal(T=8, n=50, p=200, sigma=0.3))
+    assert np.nanmax(peaked.generalization[np.isfinite(peaked.generalization)]) > 10 * peaked.generalization[0]
+    axes = peaked.plot()
+    assert axes.get_ylim()[1] < 3 * peaked.generalization[0]
+    assert axes.get_ylabel() == "expected error (peaks are cut off)"
+    smooth = replay_curve(Problem.categories("AAAB", n=50, p=400, sigma=0.3))
+    assert smooth.plot().get_ylim()[1] > smooth.generalization.max()
+
+
 @pytest.mark.parametrize("objective", ["forgetting", "generalization"])
 @pytest.mark.parametrize("memory", [0, 5])
 def test_best_order_with_replay_is_least_of_all(memory, objective):

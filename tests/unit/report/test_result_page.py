@@ -2,8 +2,10 @@
 
 import inspect
 from importlib import import_module
+from itertools import pairwise, permutations
 from pathlib import Path
 
+import matplotlib as mpl
 import numpy as np
 import pytest
 
@@ -12,7 +14,8 @@ from ebbing._pages import ACCURACIES, CURVES, DISTANCES, FORGOTTEN, HEAT_MAP, SI
 from ebbing._tables import Tabular
 from ebbing.forecasting import TaskVectors
 from ebbing.order import best_order_with_replay, best_penalty, best_stopping_time
-from ebbing.runs import StreamRun
+from ebbing.plot._style import new_axes
+from ebbing.runs import Measurement, StreamRun
 
 PROBLEM = ebbing.Problem.orthogonal(T=3, n=8, p=30, sigma=0.3)
 
@@ -83,3 +86,55 @@ def test_orders_with_replay_and_tuned_learners_have_data():
         assert list(frame) == ["step", number]
         assert frame[number].tolist() == [vars(learner)[number] for learner in tuning.learners]
         assert "<title>How far to learn</title>" in tuning.to_html()
+
+
+LONG_NAMES = [f"customer support tickets, quarter {place}" for place in range(1, 21)]
+
+
+def many_tasks(kind):
+    """A result about twenty tasks with long names."""
+    if kind == "benchmarks":
+        scores = np.linspace(0.3, 0.7, 20)
+        return ebbing.metrics.compare_evaluations(
+            {
+                name: {task: (s + x, 0.01) for task, s in zip(LONG_NAMES, scores, strict=True)}
+                for name, x in (("a", 0), ("b", 0.1))
+            }
+        )
+    if kind == "matrix":
+        matrix = np.random.default_rng(0).random((20, 20))
+        return ebbing.metrics.summary(matrix, kind="accuracy", names=LONG_NAMES)
+    if kind == "orders":
+        names = LONG_NAMES[:4]
+        errors = np.random.default_rng(0).random((24, 1, 5, 4))
+        return Measurement(tuple(permutations(names)), (0,), errors, 1 - errors)
+    vectors = np.random.default_rng(0).standard_normal((20, 5))
+    return ebbing.stakes(ebbing.Problem.from_vectors(vectors, n=30, p=100, names=LONG_NAMES), seconds=1)
+
+
+@pytest.mark.parametrize("kind", ["benchmarks", "matrix", "orders", "tasks"])
+def test_names_beside_the_pictures_of_pages_do_not_overlap(kind):
+    pytest.importorskip("matplotlib")
+    for picture in many_tasks(kind)._page().pictures:
+        size = picture.size() if callable(picture.size) else picture.size
+        with mpl.rc_context({"font.size": 10.5}):
+            ax = new_axes(1, 1, size)[0, 0]
+            picture.draw(ax)
+            ax.figure.draw_without_rendering()
+        boxes = sorted((label.get_window_extent() for label in ax.get_yticklabels()), key=lambda box: box.y0)
+        assert all(upper.y0 > lower.y1 - 1 for lower, upper in pairwise(boxes)), picture.reading
+
+
+def test_answers_name_the_ends_of_a_long_order():
+    answer = many_tasks("tasks")._answer()
+    assert answer.startswith("Learn customer support tickets, quarter ")
+    assert " > ... > " in answer
+    assert len(answer) < 320
+
+
+def test_page_of_training_has_one_unit():
+    run = StreamRun(0, ("cats", "dogs"), np.array([[0.5, 0.5], [0.9, 0.4], [0.6, 0.8]]), 2)
+    assert run._answer() == "On average 30 was forgotten; most of cats, from 90 to 60."
+    accuracies, tasks, _ = run._tables()
+    assert accuracies.rows[-1] == ["after dogs", "60.00", "80.00"]
+    assert tasks.rows[0] == ["cats", "50", "90", "60", "30"]

@@ -116,3 +116,8 @@ def test_mean_estimates_take_lists_of_at_least_one_value():
     assert MeanEstimate.of([1, 3]).mean == 2.0
     with pytest.raises(ValueError, match=r"sample has shape \(0,\); give one value per run"):
         MeanEstimate.of([])
+
+
+def test_answer_has_as_many_digits_as_its_error():
+    runs = simulate(Problem.categories("AABB", n=50, p=100, sigma=0.3), 300)
+    assert runs._answer() == "On average over 300 runs, 0.6800 ± 0.0071 is forgotten. Theory expects 0.6879."
