@@ -58,8 +58,8 @@ class Module(pl.LightningModule):
         return torch.optim.Adam(self.parameters(), 0.02)
 
 
-def make_trainer(*callbacks):
-    quiet: dict[str, Any] = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+def make_trainer(*callbacks, **options):
+    quiet: dict[str, Any] = {**options, "logger": False, "enable_progress_bar": False, "enable_model_summary": False}
     return pl.Trainer(max_epochs=3, callbacks=[*callbacks], accelerator="cpu", enable_checkpointing=False, **quiet)
 
 
@@ -121,6 +121,50 @@ def test_batch_size_is_that_of_the_first_tensor(collate):
     loader = DataLoader([0, 1, 2, 3], batch_size=3, collate_fn=batch)  # type: ignore[arg-type]
     (theirs,) = make_trainer().validate(Count(), loader, verbose=False)
     assert measure(Count(), loader, "index") == pytest.approx(theirs["index"]) == 0.25
+
+
+class InHooks(Module):
+    """Its hooks normalize what is validated, and count it; what is trained gets noise."""
+
+    def on_validation_start(self):
+        self.rows = 0
+
+    def on_before_batch_transfer(self, batch, dataloader_idx):
+        return (batch[0] + 1, batch[1]) if self.trainer.validating else batch
+
+    def on_after_batch_transfer(self, batch, dataloader_idx):
+        noise = torch.randn_like(batch[0]) if self.trainer.training else 0
+        return 5 * batch[0] + noise, batch[1]
+
+    def validation_step(self, batch, index):
+        self.log("val_loss", nn.functional.cross_entropy(self(batch[0]), batch[1]))
+
+    def on_validation_batch_end(self, outputs, batch, batch_idx, dataloader_idx=0):
+        self.rows += len(batch[0])
+
+    def on_validation_epoch_end(self):
+        self.log("rows_acc", float(self.rows))
+
+
+@pytest.mark.parametrize("precision", ["32-true", "64-true", "bf16-true", "bf16-mixed"])
+@pytest.mark.parametrize("metric", ["val_loss", "rows_acc"])
+def test_hooks_and_precision_are_those_of_lightning(tasks, metric, precision):
+    forgetting, module = ForgettingCallback(tasks[1], metric=metric), InHooks()
+    for data in tasks[0]:
+        loader = DataLoader(TensorDataset(*data), batch_size=20)
+        make_trainer(forgetting, precision=precision).fit(module, loader)
+    theirs = [
+        make_trainer(precision=precision).validate(module, loader, verbose=False)[0][metric]
+        for loader in tasks[1].values()
+    ]
+    assert forgetting.matrix.values[-1] == pytest.approx(theirs, rel=1e-6)
+
+
+def test_protection_refuses_to_have_weights_converted(tasks):
+    module = Module()
+    protection = ProtectionCallback(Gpm().start(module), "task 0", tasks[0][0])
+    with pytest.raises(ValueError, match=r"precision='bf16-true': .* or 'bf16-mixed'"):
+        make_trainer(protection, precision="bf16-true").fit(module, tasks[1]["task 0"])
 
 
 def test_matrix_of_a_sequence(tasks, tmp_path):

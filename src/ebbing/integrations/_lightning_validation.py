@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,14 +12,17 @@ import torch
 from ebbing._modes import evaluation_mode
 
 if TYPE_CHECKING:
-    from lightning.pytorch import LightningModule
+    from lightning.pytorch import LightningModule, Trainer
 
 
 def measure(module: LightningModule, batches: Iterable[Any], metric: str) -> float:
     """Return what a module's `validation_step` logs under a name, over all batches.
 
+    Batches pass through the hooks and the precision of the module's trainer, as in its own validation: there a module
+    may normalize its inputs.
+
     Args:
-        module: The module. It is evaluated, and left as it was.
+        module: The module, with its trainer, if it has one. It is evaluated, and left as it was.
         batches: The batches, such as a DataLoader.
         metric: The name.
 
@@ -29,15 +32,21 @@ def measure(module: LightningModule, batches: Iterable[Any], metric: str) -> flo
     Raises:
         ValueError: If nothing is logged under that name.
     """
-    logged = _Logged()
+    logged, trainer = _Logged(), module._trainer  # the property `trainer` raises an error if there is none
     log, log_dict = _replaced(module, "log", logged.log), _replaced(module, "log_dict", logged.log_dict)
-    with torch.no_grad(), evaluation_mode(module), log, log_dict:
+    with torch.no_grad(), evaluation_mode(module), _validating(trainer), log, log_dict:
+        module.on_validation_start()
         module.on_validation_epoch_start()
         for index, batch in enumerate(batches):
-            on_device = module.transfer_batch_to_device(batch, module.device, 0)
-            logged.size = _batch_size(on_device)
-            module.validation_step(on_device, index)
+            given = batch if trainer is None else trainer.precision_plugin.convert_input(batch)
+            given = module._apply_batch_transfer_handler(module._on_before_batch_transfer(given))
+            logged.size = _batch_size(given)
+            module.on_validation_batch_start(given, index)
+            with nullcontext() if trainer is None else trainer.precision_plugin.val_step_context():
+                outputs = module.validation_step(given, index)
+            module.on_validation_batch_end(outputs, given, index)
         module.on_validation_epoch_end()
+        module.on_validation_end()
     return logged.result(metric)
 
 
@@ -73,6 +82,19 @@ class _Logged:
             )
         total, weights = self._sums[name]
         return total / weights
+
+
+@contextmanager
+def _validating(trainer: Trainer | None) -> Iterator[None]:
+    """Put a trainer into the stage of validation for a while: hooks ask whether it trains, for example to augment."""
+    if trainer is None:
+        yield
+        return
+    stage, trainer.validating = trainer.state.stage, True
+    try:
+        yield
+    finally:
+        trainer.state.stage = stage
 
 
 @contextmanager

@@ -22,6 +22,7 @@ try:
 except ModuleNotFoundError as error:
     raise explain_missing(error, __name__, "lightning") from None
 
+import torch
 from torch.utils.data import Dataset
 
 from ebbing._tables import with_article
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from ebbing.learn.projection.learner import ProjectionLearner
 
 __all__ = ["ForgettingCallback", "ProtectionCallback"]
+
+_CONVERTED = {"16-true": torch.float16, "bf16-true": torch.bfloat16, "64-true": torch.float64}
+"""What a trainer of each precision converts all weights to."""
 
 
 class ForgettingCallback(Callback):
@@ -156,7 +160,8 @@ class ProtectionCallback(Callback):
             trained. On another device than the CPU, move the module there first.
         task: The name of the task.
         examples: Training data of the task, in any form that `learner.learn` takes: a pair (inputs, labels), or batches
-            of such pairs. Directions that they use are protected.
+            of such pairs; inputs as `forward` takes them, which no hook of the module changes. Directions that they use
+            are protected.
 
     Attributes:
         learner: The learner.
@@ -181,7 +186,8 @@ class ProtectionCallback(Callback):
             stage: What the trainer is about to do.
 
         Raises:
-            ValueError: If the module is not the learner's network or has no forward, or checkpoints would be written.
+            ValueError: If the module is not the learner's network or has no forward, checkpoints would be written, or
+                the trainer converts weights to another precision.
         """
         if stage != "fit":
             return
@@ -198,6 +204,12 @@ class ProtectionCallback(Callback):
             raise ValueError(
                 "weights are parametrized while a task is learned, so checkpoints of them would be of no use: say "
                 "Trainer(enable_checkpointing=False), and learner.save(file) after fit()"
+            )
+        weights = _CONVERTED.get(trainer.precision)
+        if weights is not None and any(p.dtype != weights for p in pl_module.parameters() if p.is_floating_point()):
+            raise ValueError(
+                f"precision={trainer.precision!r}: the trainer would convert the weights while a task is learned; say "
+                "Trainer(precision='32-true'), or 'bf16-mixed' for matrix products in bfloat16"
             )
         self._context.enter_context(self.learner.task(self.task, self.examples))
 
