@@ -20,9 +20,11 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from ebbing.learn._code_objects import is_foreign
-from ebbing.learn._description import Description, is_cached
+from ebbing.learn._description import Description, deep_recursion
+from ebbing.learn._object_state import is_cached
 
 
+@deep_recursion()
 def code_digest(part: object) -> str | None:
     """Return a digest of the code outside ebbing that an object runs.
 

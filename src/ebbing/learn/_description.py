@@ -6,12 +6,13 @@ weights; a class or function of the user's by its code and by everything that th
 
 from __future__ import annotations
 
-import copyreg
 import functools
 import hashlib
 import logging
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from inspect import getattr_static
@@ -24,6 +25,7 @@ import torch
 from torch import Tensor, nn
 
 from ebbing.learn._code_objects import CodeReading, is_made_by_user, is_own
+from ebbing.learn._object_state import enclosing_variables, is_cached, object_state, tensor_digest
 
 _GENERATED = frozenset(("__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__replace__"))
 """Functions that `dataclass` writes besides `__init__`."""
@@ -35,10 +37,28 @@ _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backw
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic, torch.dtype, torch.layout, range)
 
+_DEPTH = 100_000
+"""How deeply calls may be nested while objects are described."""
+
 _FUNCTIONS = (FunctionType, staticmethod, classmethod, property)
 
 _BY_TYPE = (type(os.environ), logging.Logger, WeakKeyDictionary, WeakValueDictionary)
 """The environment, logs and caches, on which no result should depend."""
+
+
+@contextmanager
+def deep_recursion() -> Iterator[None]:
+    """Let objects refer to each other in chains of any length; calls of Python functions do not use the stack of C.
+
+    Yields:
+        Nothing.
+    """
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(limit, _DEPTH))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 class Description:
@@ -82,7 +102,7 @@ class Description:
         elif isinstance(value, Tensor):
             self._add_tensor(value)
         elif isinstance(value, np.ndarray):
-            self.lines.append(f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}")
+            self._add_array(value)
         elif isinstance(value, ModuleType):
             self.add_module(value, [name for name in vars(value) if not name.startswith("__")])
         elif isinstance(value, type):
@@ -180,7 +200,7 @@ class Description:
         self.has_own_code = True
         self.lines.append(f"def {function.__qualname__}")
         self._add_all((function.__defaults__, function.__kwdefaults__, vars(function)))
-        enclosing = _enclosing(function)
+        enclosing = enclosing_variables(function)
         if not is_own_code:  # an installed decorator's, around the user's function
             self.lines.append(function.__code__.co_qualname)
             self._add_all(enclosing.values())
@@ -197,19 +217,8 @@ class Description:
             self.add_module(module, reading.attributes)
 
     def _add_object(self, value: Any) -> None:
-        """Describe an object by its class and by what pickle would store of it, or else by its attributes."""
-        try:
-            reduce = copyreg.dispatch_table.get(type(value))
-            made = value.__reduce_ex__(2) if reduce is None else reduce(value)
-        except Exception:
-            slots = [slot for kind in type(value).__mro__ for slot in _slots(kind)]
-            state = {slot: getattr(value, slot) for slot in slots if hasattr(value, slot)}
-            made = (type(value), state, getattr(value, "__dict__", {}))
-        if isinstance(made, str):
-            self.lines.append(f"{type(value).__qualname__} {made}")
-            return
         self.add(type(value))
-        for part in made[1:3]:
+        for part in object_state(value):
             if isinstance(part, dict):
                 self._add_items({key: item for key, item in part.items() if not is_cached(type(value), key)})
             else:
@@ -235,27 +244,19 @@ class Description:
         self.lines.append("}")
 
     def _add_tensor(self, value: Tensor) -> None:
-        content: Any = value.detach().cpu().contiguous().flatten().view(torch.uint8).numpy()
-        self.lines.append(f"{value.dtype} {tuple(value.shape)} {hashlib.sha256(content).hexdigest()}")
+        self.lines.append(f"{value.dtype} {tuple(value.shape)} {tensor_digest(value)}")
+
+    def _add_array(self, value: np.ndarray) -> None:
+        if value.dtype.hasobject:
+            self._add_all((value.shape, value.tolist()))
+        else:
+            self.lines.append(f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}")
 
     def _is_new(self, value: Any) -> bool:
         """Remember an object by the order in which it was met; return whether it is met for the first time."""
         known = len(self._seen)
         self._seen.setdefault(id(value), (known, value))
         return len(self._seen) > known
-
-
-def is_cached(kind: type, name: Any) -> bool:
-    """Return whether an attribute of a class's instances is computed from the others, at the first use.
-
-    Args:
-        kind: The class.
-        name: The name of the attribute.
-
-    Returns:
-        Whether it is so.
-    """
-    return isinstance(name, str) and isinstance(getattr_static(kind, name, None), functools.cached_property)
 
 
 def _weights(network: nn.Module) -> Iterator[tuple[str, Tensor]]:
@@ -274,22 +275,6 @@ def _is_generated(name: str, value: Any) -> bool:
     if name == "__init__" and isinstance(value, FunctionType):
         return value.__code__.co_qualname.startswith("__create_fn__.")
     return name in _GENERATED
-
-
-def _enclosing(function: FunctionType) -> dict[str, Any]:
-    """The variables of enclosing functions that a function reads, but for those that have no value yet."""
-    found = {}
-    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        try:
-            found[name] = cell.cell_contents
-        except ValueError:
-            continue
-    return found
-
-
-def _slots(kind: type) -> tuple[str, ...]:
-    slots = getattr(kind, "__slots__", ())
-    return (slots,) if isinstance(slots, str) else tuple(slots)
 
 
 def _in_words(value: Any) -> str:

@@ -12,9 +12,10 @@ import hashlib
 
 from torch import nn
 
-from ebbing.learn._description import Description
+from ebbing.learn._description import Description, deep_recursion
 
 
+@deep_recursion()
 def network_digest(network: nn.Module) -> str:
     """Return a digest of everything that determines what a network computes and how it learns.
 
