@@ -172,6 +172,36 @@ def test_quick_and_recorded_results_stand_side_by_side(folder, tmp_path):
     assert page.count('data-label="recorded, paper scale"') > page.count('data-label="this run"') == len(mine)
 
 
+def copy_of_records(folder):
+    """A folder with the records of Figure 2, its verdicts, and those of Table 1 without records."""
+    (folder / "records").mkdir()
+    shutil.copy(REPRODUCED / "records" / "fig2.jsonl", folder / "records")
+    verdicts = json.loads((REPRODUCED / "verdicts.json").read_text())["verdicts"]
+    mine = [entry for entry in verdicts if entry["target"] in ("fig2", "table1")]
+    (folder / "verdicts.json").write_text(json.dumps({"verdicts": mine}))
+    return folder
+
+
+def test_recorded_claims_are_counted_once(tmp_path):
+    rows = all_claims(copy_of_records(tmp_path), REPRODUCED)
+    expected = [row for row in all_claims(REPRODUCED, None) if row.target == "fig2"]
+    assert [row for row in rows if row.target == "fig2"] == expected
+
+
+def test_only_what_has_records_is_labeled_recorded(tmp_path):
+    rows = all_claims(copy_of_records(tmp_path), None)
+    labels = {target: {row.label for row in rows if row.target == target} for target in ("fig2", "table1")}
+    assert labels == {"fig2": {"recorded, paper scale"}, "table1": {"this run"}}
+
+
+@pytest.mark.parametrize("damage", ["[", "[]", "\0"])
+def test_damaged_data_are_named(tmp_path, damage):
+    shutil.copy(REPRODUCED / "verdicts.json", tmp_path)
+    (tmp_path / "claims.json").write_text(damage)
+    with pytest.raises(ValueError, match=r"claims\.json: not as a reproduction wrote it"):
+        report_page(tmp_path)
+
+
 def test_report_says_what_came_from_the_store(folder, tmp_path):
     shutil.copytree(folder, tmp_path / "run")
     for file in REPRODUCED.glob("fig2*"):

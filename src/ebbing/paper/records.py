@@ -130,21 +130,34 @@ def read_records(folder: str | Path, target: str) -> list[Record]:
         target: Whose records to read.
 
     Returns:
-        The records, sorted by name and seed; none if there is no file.
+        The records, sorted by name and seed; none if there is no file. A run that is there twice, as after a merge of
+        two branches, counts once.
 
     Raises:
-        RecordError: If a line is damaged; the message names the file and the line.
+        RecordError: If a line is damaged, belongs to another target or contradicts an earlier one; the message names
+            the file and the line.
     """
     path = _path(folder, target)
     if not path.exists():
         return []
-    records = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as fault:
+        raise RecordError(f"{path}: not a file of records ({fault}); restore it from version control") from None
+    records: dict[tuple[str, int], Record] = {}
+    for number, line in enumerate(lines, start=1):
         try:
-            records.append(Record.from_line(line))
+            record = Record.from_line(line)
         except RecordError as fault:
             raise RecordError(f"{path}, line {number}: {fault}; restore the file from version control") from None
-    return records
+        if record.target != target:
+            raise RecordError(f"{path}, line {number}: a record of {record.target}; move the line to that file")
+        if (there := records.setdefault(record.identity, record)) is not record:
+            try:
+                _check_agreement(there, record)
+            except RecordError as fault:
+                raise RecordError(f"{path}, line {number}: {fault}") from None
+    return [records[identity] for identity in sorted(records)]
 
 
 def add_records(folder: str | Path, new: list[Record]) -> int:

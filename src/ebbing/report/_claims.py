@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ebbing.paper.records import records_size
 from ebbing.report._panels import read_json
 
 GROUPS = {
@@ -71,7 +72,7 @@ def read_claims(folder: Path, *, recorded: bool = False) -> list[Row]:
         group = _group(entry["source"], entry["claim"], target)
         seen[target] = seen.get(target, 0) + 1
         section = f"{target}-recorded" if recorded else target
-        from_records = recorded or (is_trained(target) and (folder / "records").is_dir())
+        from_records = recorded or is_recorded(folder, target)
         rows.append(
             Row(
                 target=target,
@@ -93,6 +94,11 @@ def read_claims(folder: Path, *, recorded: bool = False) -> list[Row]:
 def is_trained(target: str) -> bool:
     """Whether a target trains networks, so that records at paper scale stand beside a quick run."""
     return target in _TRAINED
+
+
+def is_recorded(folder: Path, target: str) -> bool:
+    """Whether the results of a target in a folder are made from records at paper scale."""
+    return is_trained(target) and records_size(folder, target) > 0
 
 
 def in_order(rows: Sequence[Row], targets: Sequence[str]) -> list[Row]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from ebbing._extras import check_installed
 from ebbing._files import write_atomic
 from ebbing._versions import software_versions
-from ebbing.report._claims import GROUPS, Row, count_verdicts, in_order, is_trained, read_claims
+from ebbing.report._claims import GROUPS, Row, count_verdicts, in_order, is_recorded, is_trained, read_claims
 from ebbing.report._reproduction import reproduction_markdown
 from ebbing.report._sections import DESCRIPTIONS, Section, make_section
 from ebbing.report._template import asset, render
@@ -76,7 +76,7 @@ def write_report(folder: Path, *, recorded: Path | None = None, failures: Mappin
 
 
 def all_claims(folder: Path, recorded: Path | None) -> list[Row]:
-    """Return the claims of a run, and beside them those of the recorded runs at paper scale.
+    """Return the claims of a run, and beside those on a small scale the ones of the recorded runs at paper scale.
 
     Args:
         folder: The folder of the reproduction.
@@ -87,7 +87,8 @@ def all_claims(folder: Path, recorded: Path | None) -> list[Row]:
     """
     rows = read_claims(folder)
     if recorded is not None and recorded.resolve() != folder.resolve():
-        rows += [row for row in read_claims(recorded, recorded=True) if is_trained(row.target)]
+        beside = read_claims(recorded, recorded=True)
+        rows += [row for row in beside if is_trained(row.target) and not is_recorded(folder, row.target)]
     return in_order(rows, list(DESCRIPTIONS))
 
 
@@ -101,8 +102,7 @@ def _sections(folder: Path, recorded: Path | None, rows: list[Row], failures: Ma
     links = {row.link for row in rows}
     for name in known:
         if (name, "this run") in found or name in links:
-            kept = is_trained(name) and (folder / "records").is_dir()
-            label = "recorded runs at paper scale" if kept else "this run"
+            label = "recorded runs at paper scale" if is_recorded(folder, name) else "this run"
             sections.append(make_section(name, folder, label, recorded=False, error=failures.get(name, "")))
         if recorded is not None and f"{name}-recorded" in links:
             sections.append(make_section(name, recorded, "recorded runs at paper scale", recorded=True))

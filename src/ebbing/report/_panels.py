@@ -14,9 +14,18 @@ Figure = dict[str, Any]
 """Traces and layout of a figure, as plotly takes them."""
 
 
-def read_json(file: Path) -> Any:
-    """Return the content of a JSON file."""
-    return json.loads(file.read_text("utf-8"))
+def read_json(file: Path) -> dict[str, Any]:
+    """Return the content of a JSON file that a target wrote; a `ValueError` names a file that is damaged."""
+    try:
+        content = json.loads(file.read_text("utf-8"))
+        if not isinstance(content, dict):
+            raise ValueError(f"it has a {type(content).__name__} where names and values should be")
+    except ValueError as error:
+        raise ValueError(
+            f"{file}: not as a reproduction wrote it ({error}); restore it from version control, or reproduce its "
+            "target again"
+        ) from None
+    return content
 
 
 def read_rows(file: Path) -> list[dict[str, str]]:

@@ -50,6 +50,13 @@ def with_attribute(value: Any) -> nn.Module:
     return network
 
 
+def chain(length: int) -> list[Any]:
+    found: list[Any] = []
+    for _ in range(length):
+        found = [found]
+    return found
+
+
 def ones(network: nn.Module) -> nn.Module:
     for parameter in network.parameters():
         nn.init.ones_(parameter)
@@ -100,6 +107,22 @@ PAIRS = {
     "slots": (lambda: with_attribute(Slotted(1.0)), lambda: with_attribute(Slotted(2.0))),
     "array": (lambda: with_attribute(np.arange(3)), lambda: with_attribute(np.arange(1, 4))),
     "tensor": (lambda: with_attribute(torch.arange(3)), lambda: with_attribute(torch.arange(1, 4))),
+    "array of objects": (
+        lambda: with_attribute(np.array([{}, 1], dtype=object)),
+        lambda: with_attribute(np.array([{}, 2], dtype=object)),
+    ),
+    "sparse tensor": (
+        lambda: with_attribute(torch.eye(2).to_sparse()),
+        lambda: with_attribute((2 * torch.eye(2)).to_sparse()),
+    ),
+    "conjugate tensor": (
+        lambda: with_attribute(torch.tensor([1j]).conj()),
+        lambda: with_attribute(torch.tensor([1j])),
+    ),
+    "tensor without content": (
+        lambda: with_attribute(torch.empty(2, device="meta")),
+        lambda: with_attribute(torch.empty(3, device="meta")),
+    ),
     "path": (lambda: with_attribute(Path("a")), lambda: with_attribute(Path("b"))),
     "data type": (lambda: with_attribute(torch.float16), lambda: with_attribute(torch.bfloat16)),
     "unregistered module": (lambda: with_attribute([ones(nn.Linear(1, 1))]), lambda: with_attribute([nn.Tanh()])),
@@ -135,6 +158,10 @@ def test_copies_have_the_same_digest(what):
 
 def test_attributes_may_refer_to_each_other():
     assert network_digest(cyclic()) == network_digest(copy.deepcopy(cyclic()))
+
+
+def test_chains_of_objects_may_be_long():
+    assert network_digest(with_attribute(chain(5000))) != network_digest(with_attribute(chain(5001)))
 
 
 def test_weights_and_buffers_enter_the_digest():

@@ -57,8 +57,35 @@ def test_every_damaged_byte_is_noticed(tmp_path):
     line = whole.index(b"\n")
     for place in range(line + 1, len(whole) - 1, 7):
         file.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        with pytest.raises((RecordError, UnicodeDecodeError), match=r"line 2|decode"):
+        with pytest.raises(RecordError, match=r"fig2\.jsonl(, line 2)?: .*restore"):
             read_records(tmp_path, "fig2")
+
+
+def write_lines(folder, *records):
+    """Write records as a careless merge of two branches leaves them."""
+    file = folder / "records" / "fig2.jsonl"
+    file.parent.mkdir()
+    file.write_text("".join(f"{one.to_line()}\n" for one in records))
+
+
+def test_a_run_that_is_there_twice_counts_once(tmp_path):
+    again = dataclasses.replace(record(), provenance={"commit": "y"})
+    write_lines(tmp_path, record(seed=1), record(), again)
+    assert read_records(tmp_path, "fig2") == [record(), record(seed=1)]
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        (record(result={"errors": []}), r"two runs with the same settings gave different results"),
+        (record(settings={"epochs": 6}), r"recorded with other settings"),
+        (dataclasses.replace(record(seed=1), target="table1"), r"a record of table1; move the line"),
+    ],
+)
+def test_lines_that_contradict_each_other_raise(tmp_path, other, reason):
+    write_lines(tmp_path, record(), other)
+    with pytest.raises(RecordError, match=rf"fig2\.jsonl, line 2: .*{reason}"):
+        read_records(tmp_path, "fig2")
 
 
 def test_disagreement_names_both_runs_and_the_setting(tmp_path):
