@@ -281,6 +281,8 @@ def _in_words(value: Any) -> str:
     """A key or a member of a set, without an address."""
     if isinstance(value, Enum):
         return f"{type(value).__qualname__}.{value.name}"
-    if isinstance(value, (*_PLAIN, tuple)):
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_in_words, value))})"
+    if isinstance(value, _PLAIN):
         return repr(value)
     return getattr(value, "__qualname__", type(value).__qualname__)

@@ -103,6 +103,7 @@ PAIRS = {
     "method": (lambda: with_attribute(Settings(1.0).__eq__), lambda: with_attribute(Settings(2.0).__eq__)),
     "list": (lambda: with_attribute([1, {"a": (2,)}]), lambda: with_attribute([1, {"a": (3,)}])),
     "set": (lambda: with_attribute({"a", "b"}), lambda: with_attribute({"a", "c"})),
+    "set of pairs": (lambda: with_attribute({(nn.ReLU(), 1)}), lambda: with_attribute({(nn.ReLU(), 2)})),
     "settings": (lambda: with_attribute(Settings(1.0)), lambda: with_attribute(Settings(2.0))),
     "slots": (lambda: with_attribute(Slotted(1.0)), lambda: with_attribute(Slotted(2.0))),
     "array": (lambda: with_attribute(np.arange(3)), lambda: with_attribute(np.arange(1, 4))),
