@@ -8,6 +8,7 @@ import pytest
 from browser import Tab, open_browser
 
 from ebbing.report import report_page, write_report
+from ebbing.report._claims import count_verdicts
 from ebbing.report._page import all_claims
 from ebbing.report._panels import read_rows
 from ebbing.report._reproduction import reproduction_markdown
@@ -103,14 +104,19 @@ def test_figure_of_forecasts_has_every_order(tab):
 
 
 def test_numbers_at_the_top_lead_to_their_claims(tab):
-    for button in tab.page.locator(".counts button").all():
-        button.click()
-        shown = tab.page.locator("#claim-rows tbody tr.claim:not([hidden])").count()
-        assert button.inner_text().startswith(f"{shown} ")
-        assert tab.page.inner_text("#shown").startswith(f"{shown} of")
+    check_counts(tab)
     tab.page.click("#filter button[type=reset]")
     tab.settle()
     assert tab.page.locator("#claim-rows tbody tr.claim[hidden]").count() == 0
+
+
+def check_counts(tab):
+    for button in tab.page.locator(".counts button").all():
+        button.click()
+        tab.settle()
+        shown = tab.page.locator("#claim-rows tbody tr.claim:not([hidden])").count()
+        assert button.inner_text().startswith(f"{shown} ")
+        assert tab.page.inner_text("#shown").startswith(f"{shown} of")
 
 
 def test_own_methods_are_not_counted_as_the_papers():
@@ -170,6 +176,28 @@ def test_quick_and_recorded_results_stand_side_by_side(folder, tmp_path):
     )
     assert quick < recorded < other
     assert page.count('data-label="recorded, paper scale"') > page.count('data-label="this run"') == len(mine)
+
+
+def test_claims_that_are_run_small_and_recorded_count_once(tmp_path):
+    verdicts = json.loads((REPRODUCED / "verdicts.json").read_text())["verdicts"]
+    small = [entry | {"holds": None} for entry in verdicts if entry["target"] == "fig2"]
+    (tmp_path / "verdicts.json").write_text(json.dumps({"verdicts": small}))
+    rows = all_claims(tmp_path, REPRODUCED)
+    assert sum(row.target == "fig2" for row in rows) == 2 * len(small)
+    recorded = [row for row in all_claims(REPRODUCED, None) if row.target not in ("claims", "fig1", "tables", "rules")]
+    assert count_verdicts(rows) == count_verdicts(recorded)
+    page = write_report(tmp_path, recorded=REPRODUCED)
+    with open_browser() as browser:
+        check_counts(tab := Tab(browser).open(page.as_uri()))
+        tab.page.select_option("#status", "")  # a choice of one's own shows both
+        tab.page.select_option("#group", "networks")
+        shown = tab.page.locator("#claim-rows tbody tr.claim:not([hidden])").count()
+        assert shown == sum(row.group == "networks" for row in rows)
+
+
+def test_report_stands_without_the_data_of_a_part(tmp_path):
+    shutil.copy(REPRODUCED / "verdicts.json", tmp_path)
+    assert '<section id="claims"' in report_page(tmp_path)
 
 
 def copy_of_records(folder):

@@ -126,11 +126,17 @@ class Count:
     numbers: dict[str, tuple[int, str]]
 
 
+def counted_rows(rows: Sequence[Row]) -> list[Row]:
+    """Return the rows that counts count: each claim once, by its record if it was also run on a small scale."""
+    recorded = {row.target for row in rows if row.label != "this run"}
+    return [row for row in rows if row.label != "this run" or row.target not in recorded]
+
+
 def count_verdicts(rows: Sequence[Row]) -> list[Count]:
     """Return the counts of every group that has claims."""
-    found = []
+    found, counted = [], counted_rows(rows)
     for group, title in GROUPS.items():
-        mine = [row.status for row in rows if row.group == group]
+        mine = [row.status for row in counted if row.group == group]
         words = _ERRATA if group == "erratum" else _WORDS
         if mine:
             found.append(Count(group, title, {status: (mine.count(status), words[status]) for status in STATUSES}))

@@ -11,7 +11,16 @@ from pathlib import Path
 from ebbing._extras import check_installed
 from ebbing._files import write_atomic
 from ebbing._versions import software_versions
-from ebbing.report._claims import GROUPS, Row, count_verdicts, in_order, is_recorded, is_trained, read_claims
+from ebbing.report._claims import (
+    GROUPS,
+    Row,
+    count_verdicts,
+    counted_rows,
+    in_order,
+    is_recorded,
+    is_trained,
+    read_claims,
+)
 from ebbing.report._reproduction import reproduction_markdown
 from ebbing.report._sections import DESCRIPTIONS, Section, make_section
 from ebbing.report._template import asset, render
@@ -47,6 +56,7 @@ def report_page(folder: Path, *, recorded: Path | None = None, failures: Mapping
         trained={row.target for row in rows if is_trained(row.target)},
         sections=sections,
         counts=count_verdicts(rows),
+        counted=counted_rows(rows),
         labels=list(dict.fromkeys(row.label for row in rows)),
         failures=failures,
         figures={anchor: figure for section in sections for anchor, _, figure in section.figures},

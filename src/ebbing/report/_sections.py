@@ -149,20 +149,21 @@ def make_section(target: str, folder: Path, label: str, *, recorded: bool, error
     if not (folder / f"{stem}.json").exists() and (folder / f"{stem}_quick.json").exists():
         stem = f"{stem}_quick"
     anchor = f"{target}-recorded" if recorded else target
-    made = [] if error else [(reading, make(folder / f"{stem}.json")) for reading, make in about.figures]
-    markdown = folder / f"{stem}.md"
+    data, markdown = folder / f"{stem}.json", folder / f"{stem}.md"
+    has_data = not error and data.exists()
+    made = [(reading, make(data)) for reading, make in about.figures] if has_data else []
     return Section(
         id=anchor,
         target=target,
         title=about.title,
         label=label,
         figures=[(f"{anchor}{k or ''}", reading, figure) for k, (reading, figure) in enumerate(made) if figure],
-        tables=_tables(about, folder, markdown, shown=not error),
+        tables=_tables(about, folder, markdown, shown=has_data),
         downloads=[
             (file.name, _address(file) if file.stat().st_size <= LARGEST_DOWNLOAD else "")
             for file in sorted(folder.glob(f"{stem}*.csv"))
         ],
-        provenance=_provenance(folder / f"{stem}.json"),
+        provenance=_provenance(data),
         error=error,
     )
 

@@ -5,6 +5,8 @@
   const rows = [...document.querySelectorAll("#claim-rows tbody tr.claim")];
   const text = rows.map((row) => row.textContent.toLowerCase());
 
+  let once = false; // whether a claim that was run twice is shown only as the counts count it
+
   function filter() {
     const words = $("words").value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
@@ -13,6 +15,7 @@
         (!$("status").value || row.dataset.status === $("status").value) &&
         (!$("group").value || row.dataset.group === $("group").value) &&
         (!$("label").value || row.dataset.label === $("label").value) &&
+        (!once || "counted" in row.dataset) &&
         words.every((word) => text[i].includes(word));
       row.hidden = !fits;
       shown += fits;
@@ -24,13 +27,14 @@
     $("none").hidden = shown > 0;
     $("claim-rows").hidden = shown === 0;
   }
-  for (const id of ["group", "status", "label", "words"]) $(id).addEventListener("input", filter);
-  $("filter").addEventListener("reset", () => requestAnimationFrame(filter));
+  for (const id of ["group", "status", "label", "words"]) $(id).addEventListener("input", () => ((once = false), filter()));
+  $("filter").addEventListener("reset", () => ((once = false), requestAnimationFrame(filter)));
   for (const button of document.querySelectorAll(".counts button")) {
     button.addEventListener("click", () => {
       $("filter").reset();
       $("group").value = button.dataset.group;
       $("status").value = button.dataset.status;
+      once = true;
       filter();
       $("claims-table").scrollIntoView();
     });
