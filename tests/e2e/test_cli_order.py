@@ -208,3 +208,12 @@ def test_bad_targets_of_reproduce(arguments, tmp_path):
     done = ebbing("reproduce", *arguments, "--out", tmp_path / "out")
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
+
+
+def test_a_warning_of_several_pictures_is_printed_once(tmp_path):
+    pytest.importorskip("matplotlib")
+    (tmp_path / "names.csv").write_text("\U00012000 cats,dogs\n0,1\n1,0\n", encoding="utf-8")
+    numbers = ("-n", "5", "-p", "20", "--plot", "one.png", "--html", "two.html")
+    result = ebbing("order", "--distances", "names.csv", *numbers, cwd=tmp_path)
+    assert result.returncode == 0
+    assert result.stderr.count("the font of matplotlib lacks some characters") == 1

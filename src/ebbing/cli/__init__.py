@@ -169,7 +169,12 @@ def _was_interrupted(error: BaseException | None) -> bool:
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:
-    """Print a warning as one line, without the place in the code that gave it."""
+    """Print a warning as one line, without the place in the code that gave it; the same words only once."""
+    _print_once(str(message))
+
+
+@functools.cache
+def _print_once(message: str) -> None:
     print_message(message)
 
 

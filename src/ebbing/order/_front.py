@@ -92,7 +92,8 @@ class Front(Tabular):
         return tuple(self.problem.names[i] for i in point.order)
 
     def _page(self) -> Page:
-        reading = "Each corner is an order; no order lies below the line."
+        below = "no order lies" if self.complete else "not proved: orders may lie"
+        reading = f"Each corner is an order; {below} below the line."
         return Page("Orders that balance forgetting and error", [Picture(self.plot, reading)])
 
     def _answer(self) -> str:

@@ -125,7 +125,7 @@ def plot_error_heat_map(
     ax = use_axes(ax, size=heat_map_size(names))
     image = ax.imshow(L, cmap="cividis", aspect="auto", interpolation="nearest")
     if max(S, T) <= _NUMBERS_UP_TO:
-        middle = 0.45 * np.nanmin(L) + 0.55 * np.nanmax(L)
+        middle = 0.53 * np.nanmin(L) + 0.47 * np.nanmax(L)  # of cividis: above it black has more contrast, below white
         for ((t, i), value), text in zip(np.ndenumerate(L), format_alike(L), strict=True):
             color = "black" if value > middle else "white"
             ax.text(i, t, text, ha="center", va="center", color=color, fontsize="small")

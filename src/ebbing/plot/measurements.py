@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ebbing.plot._axes import add_legend, format_alike, plain_label, use_axes
-from ebbing.plot._style import BLUE, GRAY, VERMILION, save_picture
+from ebbing.plot._style import BLUE, GRAY, SKY_BLUE, VERMILION, save_picture
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,8 +23,8 @@ _CHARACTERS = 44
 """Characters of an order's name, if its tasks can then be told apart."""
 
 
-_FACE = (*(int(BLUE[k : k + 2], 16) / 255 for k in (1, 3, 5)), 0.5)
-"""Dots are half transparent, with edges that are not: those that overlap can be counted on light and dark pages."""
+_DOTS: dict[str, Any] = {"color": BLUE, "mfc": SKY_BLUE, "mew": 0.8}
+"""Dots with edges: those that overlap can be counted, on light and on dark pages."""
 
 
 def plot_measured_orders(measurement: Measurement, *, ax: Axes | None = None) -> Axes:
@@ -46,7 +46,7 @@ def plot_measured_orders(measurement: Measurement, *, ax: Axes | None = None) ->
     ax = use_axes(ax, size=measured_orders_size(measurement.orders))
     several, small = len(measurement.seeds) > 1, len(ranked) > _NAMES_UP_TO
     rows = np.repeat(places, len(measurement.seeds))
-    dots = ax.plot(F[ranked].ravel(), rows, "o", color=BLUE, mfc=_FACE, mew=0.8, ms=3 if small else 5)
+    dots = ax.plot(F[ranked].ravel(), rows, "o", ms=3 if small else 5, **_DOTS)
     handles, texts = [*dots], ["one seed" if several else "order"]
     if several:
         handles += ax.plot(means[ranked], places, "|", color=VERMILION, ms=4 if small else 9, mew=1.6)
@@ -84,7 +84,7 @@ def plot_forecast_comparison(comparison: ForecastComparison, *, ax: Axes | None 
     low, high = (float(end) for end in (min(predicted.min(), measured.min()), max(predicted.max(), measured.max())))
     room = 0.06 * (high - low) or 0.1
     equal = ax.plot([low - room, high + room], [low - room, high + room], ":", color=GRAY, lw=1.2, zorder=0)
-    dots = ax.plot(predicted, measured, "o", color=BLUE, mfc=_FACE, mew=0.8, ms=5)
+    dots = ax.plot(predicted, measured, "o", ms=5, **_DOTS)
     best = int(predicted.argmin())
     chosen = ax.plot(predicted[best], measured[best], "o", mfc="none", mec=VERMILION, mew=1.6, ms=9)
     ax.set(xlim=(low - room, high + room), ylim=(low - room, high + room))

@@ -114,7 +114,7 @@ def plot_order_front(front: Front, *, ax: Axes | None = None) -> Axes:
         ax: The axes to draw on; a new figure if None.
 
     Returns:
-        The axes.
+        The axes. A given order that is far from the corners is not drawn: the legend has its forgetting and error.
     """
     ax = use_axes(ax, size=(4.6, 3.6))
     F, G = (np.array([getattr(point, name) for point in front]) for name in ("forgetting", "generalization"))
@@ -126,9 +126,15 @@ def plot_order_front(front: Front, *, ax: Axes | None = None) -> Axes:
     for k, (f, g) in enumerate(zip(F, G, strict=True), start=1):
         ax.annotate(str(k), (f, g), (5, 5), textcoords="offset points", fontsize="small")
     e = expect(front.problem)
-    ax.plot(e.forgetting, e.generalization, "s", color=ORANGE, ms=6, label="as given", zorder=1)
-    ax.set(xlabel="expected forgetting $F_T$", ylabel="expected generalization error $G_T$")
     ax.margins(0.12)
+    far = [abs(given - ends[0]) > _FAR * np.ptp(ends) > 0 for given, ends in ((e.forgetting, F), (e.generalization, G))]
+    values = f" (outside: {format_number(e.forgetting, '.3g')}, {format_number(e.generalization, '.3g')})"
+    limits = ax.get_xlim(), ax.get_ylim()
+    ax.plot(e.forgetting, e.generalization, "s", color=ORANGE, ms=6, label="as given" + values * any(far), zorder=1)
+    if any(far):
+        ax.set(xlim=limits[0], ylim=limits[1])
+    ax.locator_params(axis="x", nbins=5)  # long numbers
+    ax.set(xlabel="expected forgetting $F_T$", ylabel="expected generalization error $G_T$")
     ax.legend(frameon=False, fontsize="small")
     return ax
 
@@ -142,6 +148,9 @@ def save(plan: Plan, path: Path) -> None:
     """
     write_figure(plot_order_comparison(plan), path, picture_format(path))
 
+
+_FAR = 2.5
+"""How many times the width of a front the given order may lie away from it before the corners would be one dot."""
 
 _DISTANCE = r"distance $\Vert w^*_i - w^*_j\Vert$"
 

@@ -114,6 +114,15 @@ class ForecastComparison(Tabular):
         reading = "A dot is an order: on the line, training forgot what was predicted."
         return Page("What was predicted and what was measured", [Picture(self.plot, reading)])
 
+    def _answer(self) -> str:
+        if len(self.orders) < 2:
+            return ""
+        best, mean, chosen = map(self._format, (self.measured.min(), self.measured.mean(), self._chosen))
+        return (
+            f"Of these orders, {join_names(self.advised)} is predicted to forget least. Measured: {chosen}; the best "
+            f"order {best}, a mean order {mean}."
+        )
+
     def _tables(self) -> Sequence[Table]:
         ranked = np.argsort(self.measured, kind="stable")
         half = MOST_SHOWN // 2
@@ -139,13 +148,7 @@ class ForecastComparison(Tabular):
         return (Table(heading, columns, rows, notes),)
 
     def _notes(self) -> list[str]:
-        notes = []
-        if len(self.orders) > 1:
-            best, mean, chosen = map(self._format, (self.measured.min(), self.measured.mean(), self._chosen))
-            notes = [
-                f"Of these orders, {join_names(self.advised)} is predicted to forget least. Measured: {chosen}; the "
-                f"best order {best}, a mean order {mean}.",
-            ]
+        notes = [answer] if (answer := self._answer()) else []
         if len(self.orders) >= FEW_ORDERS:
             notes.append(
                 f"Rank correlation of predicted and measured forgetting over {len(self.orders)} orders: "

@@ -18,7 +18,7 @@ from ebbing.forecasting import Forecast
 from ebbing.forecasting._seeds import NOTHING_RANDOM, are_identical
 from ebbing.forecasting._summary import Kind
 from ebbing.metrics._hardly_learned import HARDLY
-from ebbing.order._tables import join_names
+from ebbing.order._tables import join_names, short_order
 from ebbing.runs.forecast_comparison import ForecastComparison
 
 if TYPE_CHECKING:
@@ -171,6 +171,16 @@ class Measurement(Tabular):
             return measured_orders_size(self.orders)
 
         return Page("What was measured in each order", [Picture(self.plot, reading, size)])
+
+    def _answer(self) -> str:
+        if len(self.orders) < 2 or self._doubts():
+            return ""
+        F = self._without_rounding_errors(self.forgetting.mean(axis=1))
+        best, worst = (short_order(self.orders[k]) for k in (F.argmin(), F.argmax()))
+        least, most, mean = (format_number(float(value), ".4g") for value in (F.min(), F.max(), F.mean()))
+        if F.min() == F.max():
+            return f"All {len(F)} orders forgot the same: {least}."
+        return f"The order {best} forgot least: {least}. {worst} forgot most: {most}. The mean of all orders is {mean}."
 
     def _tables(self) -> Sequence[Table]:
         F, G = self._without_rounding_errors(self.forgetting.mean(axis=1)), self.generalization.mean(axis=1)

@@ -1,5 +1,6 @@
 """Figures of measured orders: every run has a dot, the best order is on top; predicted and measured are compared."""
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -100,3 +101,14 @@ def test_predictions_are_drawn_against_measurements(measured):
     assert [*np.asarray(chosen.get_xydata())[0]] == [0.1, measured[1]]
     assert ax.get_xlim() == ax.get_ylim()
     assert "training forgot what was predicted" in ForecastComparison(orders, predicted, np.array(measured)).to_html()
+
+
+def test_answer_names_the_best_and_the_worst_order():
+    found = measurement()
+    means = found.forgetting.mean(axis=1)
+    best, worst = (" > ".join(found.orders[k]) for k in (means.argmin(), means.argmax()))
+    text = f"The order {best} forgot least: {means.min():.4g}. {worst} forgot most: {means.max():.4g}."
+    assert found._answer() == ""  # tasks were not learned
+    errors = found.errors.copy()
+    errors[:, :, 0] = 9  # before training
+    assert replace(found, errors=errors)._answer().startswith(text)

@@ -212,6 +212,17 @@ def test_front_draws_its_corners_and_the_given_order():
     assert [text.get_text() for text in ax.texts] == [str(k + 1) for k in range(len(found))]
 
 
+def test_front_is_not_one_dot_beside_a_bad_order():
+    found = front(Problem.categories("AABBC", n=50, p=100, sigma=0.3))
+    ax, e = draw(found), expect(found.problem)
+    assert len(found) == 2
+    assert e.forgetting > ax.get_xlim()[1]
+    assert any(text == f"as given (outside: {e.forgetting:.3g}, {e.generalization:.3g})" for text in legend(ax))
+    assert found._page().pictures[0].reading == "Each corner is an order; no order lies below the line."
+    unproved = replace(found, complete=False)._page().pictures[0].reading
+    assert unproved == "Each corner is an order; not proved: orders may lie below the line."
+
+
 def test_metrics_draw_each_task_before_and_after():
     found = metrics.summary([[60, 25], [80, 70]], kind="accuracy", names=["cats", "dogs"])
     ax = draw(found)
