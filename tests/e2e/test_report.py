@@ -178,7 +178,7 @@ def test_quick_and_recorded_results_stand_side_by_side(folder, tmp_path):
     assert page.count('data-label="recorded, paper scale"') > page.count('data-label="this run"') == len(mine)
 
 
-def test_claims_that_are_run_small_and_recorded_count_once(tmp_path):
+def test_claims_that_are_run_small_and_recorded_count_once(tab, tmp_path):
     verdicts = json.loads((REPRODUCED / "verdicts.json").read_text())["verdicts"]
     small = [entry | {"holds": None} for entry in verdicts if entry["target"] == "fig2"]
     (tmp_path / "verdicts.json").write_text(json.dumps({"verdicts": small}))
@@ -187,12 +187,13 @@ def test_claims_that_are_run_small_and_recorded_count_once(tmp_path):
     recorded = [row for row in all_claims(REPRODUCED, None) if row.target not in ("claims", "fig1", "tables", "rules")]
     assert count_verdicts(rows) == count_verdicts(recorded)
     page = write_report(tmp_path, recorded=REPRODUCED)
-    with open_browser() as browser:
-        check_counts(tab := Tab(browser).open(page.as_uri()))
-        tab.page.select_option("#status", "")  # a choice of one's own shows both
-        tab.page.select_option("#group", "networks")
-        shown = tab.page.locator("#claim-rows tbody tr.claim:not([hidden])").count()
-        assert shown == sum(row.group == "networks" for row in rows)
+    other = Tab(tab.page.context.browser).open(page.as_uri())
+    check_counts(other)
+    other.page.select_option("#status", "")  # a choice of one's own shows both
+    other.page.select_option("#group", "networks")
+    shown = other.page.locator("#claim-rows tbody tr.claim:not([hidden])").count()
+    assert shown == sum(row.group == "networks" for row in rows)
+    other.page.close()
 
 
 def test_report_stands_without_the_data_of_a_part(tmp_path):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,6 +16,7 @@ from ebbing.learn.experiment import Experiment
 from ebbing.learn.sequences import prefix_tree
 from ebbing.learn.tasks.base import occurrences
 from ebbing.learn.training._state_file import decode_json, dump, encode_json
+from ebbing.metrics import remembering
 from ebbing.metrics._summary import MetricSummary, summarize
 from ebbing.runs._pools import LOCAL, Resources
 from ebbing.runs.execution import Execution
@@ -108,7 +109,10 @@ class StreamRun(Tabular):
     @property
     def _metrics(self) -> MetricSummary:
         """The metrics of the finished run in percent, as all numbers of its page."""
-        return summarize(100 * self.accuracies, kind="accuracy", names=self.tasks)
+        found = summarize(100 * self.accuracies, kind="accuracy", names=self.tasks)
+        remembered = 100 * remembering(self.accuracies, kind="accuracy")  # which needs fractions
+        reasons = {name: why for name, why in found.reasons.items() if name != "remembering"}
+        return replace(found, values=found.values | {"remembering": remembered}, reasons=reasons)
 
     def _page(self) -> Page:
         forgotten = forgotten_picture(100 * self.accuracies, self.tasks, "accuracy")

@@ -135,6 +135,7 @@ def test_answers_name_the_ends_of_a_long_order():
 def test_page_of_training_has_one_unit():
     run = StreamRun(0, ("cats", "dogs"), np.array([[0.5, 0.5], [0.9, 0.4], [0.6, 0.8]]), 2)
     assert run._answer() == "On average 30 was forgotten; most of cats, from 90 to 60."
-    accuracies, tasks, _ = run._tables()
+    accuracies, tasks, metrics = run._tables()
     assert accuracies.rows[-1] == ["after dogs", "60.00", "80.00"]
+    assert ["remembering", "70"] in [row[:2] for row in metrics.rows]  # 1 - 0.3
     assert tasks.rows[0] == ["cats", "50", "90", "60", "30"]
