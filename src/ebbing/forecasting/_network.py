@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from ebbing._modes import evaluation_mode
+from ebbing._tables import count_of
 from ebbing.forecasting._reading import num_rows, take
 
 Inputs = Tensor | dict[str, Tensor]
@@ -79,7 +80,15 @@ def call(network: Callable[..., Any], inputs: Inputs) -> Tensor:
 
     A result with an attribute `logits` (as those of transformers) stands for its logits.
     """
-    result = network(**inputs) if isinstance(inputs, dict) else network(inputs)
+    return as_matrix(_run(network, inputs), num_rows(inputs))
+
+
+def _run(network: Callable[..., Any], inputs: Inputs) -> Any:
+    return network(**inputs) if isinstance(inputs, dict) else network(inputs)
+
+
+def as_matrix(result: Any, rows: int) -> Tensor:
+    """Return what a network returns for some rows as a matrix (rows, outputs)."""
     outputs = getattr(result, "logits", result)
     if not isinstance(outputs, Tensor):
         raise ValueError(
@@ -88,9 +97,9 @@ def call(network: Callable[..., Any], inputs: Inputs) -> Tensor:
         )
     if outputs.ndim == 1:
         outputs = outputs[:, None]
-    if outputs.ndim != 2 or len(outputs) != num_rows(inputs):
+    if outputs.ndim != 2 or len(outputs) != rows:
         raise ValueError(
-            f"the network returns shape {tuple(outputs.shape)} for {num_rows(inputs)} examples: a forecast needs "
+            f"the network returns shape {tuple(outputs.shape)} for {count_of(rows, 'example')}: a forecast needs "
             "(rows, outputs); wrap the network in a module that returns that"
         )
     return outputs
@@ -103,13 +112,7 @@ def check_network(network: nn.Module, inputs: Any) -> None:
     one = to_tensors(network, take(inputs, slice(0, 1)))
     try:
         with evaluation_mode(network), torch.enable_grad():
-            if not call(network, one).requires_grad:
-                raise ValueError(
-                    f"the outputs of {type(network).__name__} have no gradients: is there torch.no_grad() or detach() "
-                    "in its forward?"
-                )
-    except ValueError:
-        raise
+            result = _run(network, one)
     except Exception as error:  # the user's network may raise anything
         shapes = {"inputs": one} if isinstance(one, Tensor) else one
         given = ", ".join(f"{name} of shape {tuple(v.shape[1:])} and {v.dtype}" for name, v in shapes.items())
@@ -119,6 +122,21 @@ def check_network(network: nn.Module, inputs: Any) -> None:
             f"{(str(error).splitlines() or [''])[0]}; give inputs that the network takes"
             + (": whole numbers are not converted" if whole else "")
         ) from error
+    if not as_matrix(result, 1).requires_grad:
+        raise ValueError(
+            f"the outputs of {type(network).__name__} have no gradients: is there torch.no_grad() or detach() in its "
+            "forward?"
+        )
+
+
+def check_examples_are_independent(network: nn.Module) -> None:
+    """Raise an error for a batch norm that normalizes by the batch in evaluation mode, too."""
+    for name, module in network.named_modules():
+        if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.running_mean is None:
+            raise ValueError(
+                f"{name or type(module).__name__} is a batch norm without running statistics: examples of a batch "
+                "influence each other; use track_running_stats=True"
+            )
 
 
 def check_logits(network: nn.Module, outputs: np.ndarray) -> None:

@@ -25,6 +25,9 @@ OPPOSED = -0.3
 UNEQUAL = 3
 """How many times as many training examples one task must have as another for a word about it."""
 
+_CLASSES = 100
+"""Labels 0.0, 1.0, 2.0, ... of at most as many values may be classes that a table has made floating-point numbers."""
+
 _NAMED = 6
 
 
@@ -111,9 +114,15 @@ def _constant_error(targets: Targets, rows: np.ndarray) -> float:
 
 
 def _several_answers(values: Array) -> str:
-    """Say that labels look one-hot, or like yes-or-no answers, which `Targets` takes as numbers."""
+    """Say that labels look like classes, one-hot or like yes-or-no answers, which `Targets` takes as numbers."""
     if values.shape[1] == 1 and np.isin(values, (-1, 1)).all():
         return "Labels are -1 and 1, and are taken as numbers: give 0 and 1 for yes or no."
+    found = np.unique(values)
+    if values.shape[1] == 1 and 2 < len(found) <= _CLASSES and np.array_equal(found, np.arange(len(found))):
+        return (
+            f"Labels are whole numbers from 0 to {len(found) - 1} of a floating-point type, taken as numbers: if they "
+            "are classes, give integers (2 instead of 2.0)."
+        )
     if values.shape[1] < 2 or not is_binary(values):
         return ""
     if (values.sum(axis=1) == 1).all():

@@ -131,9 +131,10 @@ def _chunks(where: str, items: Iterable[Any]) -> Iterator[tuple[Inputs, np.ndarr
         inputs, label = _pair(f"{where}, item {k}", item)
         one: Inputs = {key: v[None] for key, v in inputs.items()} if isinstance(inputs, dict) else inputs[None]
         if waiting and (shape_of(one) != shape_of(waiting[0][0]) or label[None].shape != waiting[0][1].shape):
+            batches = label.ndim and label.shape != waiting[0][1].shape[1:]  # as a list of batches has them
             raise ValueError(
                 f"{where}: items of shapes {shape_of(waiting[0][0])} and {shape_of(one)}; make all equal, for texts by "
-                "padding to one length"
+                f"padding to one length{'; if items are batches, give a DataLoader, or a pair of all' * bool(batches)}"
             )
         waiting.append((one, label[None]))
         if len(waiting) == _CHUNK:

@@ -206,9 +206,10 @@ def forecast_memory(
     examples = choose_examples(tasks, train_size=train_size, test_size=test_size)
     gradients = 0.0
     if not isinstance(network, str):
-        from ebbing.forecasting._network import check_network
+        from ebbing.forecasting._network import check_examples_are_independent, check_network
         from ebbing.forecasting._tangent_kernel import kernel_cost
 
+        check_examples_are_independent(network)
         check_network(network, examples.inputs)
         gradients = kernel_cost(network, examples.inputs, memory=memory).bytes_per_pass
     return gradients + _KERNELS_HELD * 8.0 * examples.rows**2
@@ -233,6 +234,7 @@ def _of_networks(
 
     from ebbing.forecasting._network import (
         OutputDifference,
+        check_examples_are_independent,
         check_logits,
         check_network,
         in_single_precision,
@@ -254,6 +256,7 @@ def _of_networks(
         raise ValueError("network: an empty list; give at least one network")
     networks = [in_single_precision(getattr(one, "_orig_mod", one)) for one in networks]  # of torch.compile
     for one in networks:
+        check_examples_are_independent(one)
         check_network(one, examples.inputs)
     outputs = [network_outputs(one, examples.inputs) for one in networks]
     targets = _targets(examples, outputs[0].shape[1])

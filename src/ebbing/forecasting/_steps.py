@@ -13,6 +13,9 @@ from ebbing._validate import Array, check_count
 Step = str | int | Mapping[str | int, int]
 """What one step learns: a task, or a mixture {task: number of examples}."""
 
+_ROUNDING = 1e-14
+"""Forgetting below this share of the largest error is rounding error."""
+
 ALL = -1
 """The number of examples of a task that is learned whole."""
 
@@ -97,13 +100,15 @@ def forgetting_of_steps(errors: Array, steps: Sequence[Mapping[int, int]]) -> fl
         steps: The steps. With mixtures, a task counts as learned in the step in which it first occurs.
 
     Returns:
-        F_T.
+        F_T; 0 if it is zero but for rounding errors, as where gains and losses of equally many answers cancel.
     """
     if all(len(step) == 1 for step in steps):
-        return float(metrics.forgetting(errors, kind="error"))
-    first = [next(s for s, step in enumerate(steps, 1) if task in step) for task in step_columns(steps)]
-    lost = [errors[-1, i] - errors[s, i] for i, s in enumerate(first) if s < len(steps)]
-    return float(np.mean(lost)) if lost else 0.0
+        found = float(metrics.forgetting(errors, kind="error"))
+    else:
+        first = [next(s for s, step in enumerate(steps, 1) if task in step) for task in step_columns(steps)]
+        lost = [errors[-1, i] - errors[s, i] for i, s in enumerate(first) if s < len(steps)]
+        found = float(np.mean(lost)) if lost else 0.0
+    return 0.0 if abs(found) < _ROUNDING * np.abs(errors).max() else found
 
 
 def _place(task: Any, names: Sequence[str]) -> int:

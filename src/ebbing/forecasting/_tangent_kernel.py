@@ -27,6 +27,7 @@ from ebbing.forecasting._network import (
     Inputs,
     batches,
     call,
+    check_examples_are_independent,
     in_single_precision,
     num_rows,
     take,
@@ -147,12 +148,7 @@ def kernel_cost(network: nn.Module, inputs: Any, *, memory: float = MEMORY) -> K
 
 def _probe(network: nn.Module, inputs: Inputs, memory: float) -> KernelCost:
     """Run a few examples: find the layers whose formulas agree with autograd, and what they will store."""
-    for name, module in network.named_modules():
-        if isinstance(module, nn.modules.batchnorm._BatchNorm) and module.running_mean is None:
-            raise ValueError(
-                f"{name or type(module).__name__} is a batch norm without running statistics: examples of a batch "
-                "influence each other; use track_running_stats=True"
-            )
+    check_examples_are_independent(network)
     parameters = trained_parameters(network)
     layers = {
         name: layer

@@ -112,6 +112,11 @@ BAD = {
     "splits": ({"a": {"training": (X, Y)}}, "task 'a': a dictionary with training"),
     "widths": ({"a": (X, Y), "b": (X[:, :1], Y)}, r"task 'b': an input has shape \(1,\)"),
     "items": ({"a": {"train": TensorDataset(torch.from_numpy(X))}}, "task 'a', item 0: tuple; yield pairs"),
+    "unequal items": ({"a": [(X[0], 0), (X[0, :1], 1), (X[0], 0)]}, "for texts by padding to one length$"),
+    "a list of batches": (
+        {"a": [(X[:8], Y[:8]), (X[8:16], Y[8:16]), (X[16:], Y[16:])]},
+        r"items of shapes .*; if items are batches, give a DataLoader, or a pair of all$",
+    ),
     "labels": ({"a": {"train": DataLoader(Unlabeled())}}, "task 'a': a dictionary without 'labels', with x"),
 }
 

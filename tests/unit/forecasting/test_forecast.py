@@ -12,6 +12,7 @@ from torch import nn
 import ebbing
 from ebbing import metrics
 from ebbing.forecasting import Forecast, forecast
+from ebbing.forecasting._steps import forgetting_of_steps
 
 
 def test_public_name():
@@ -195,3 +196,12 @@ def test_replay_takes_a_plan():
     found = forecast(perceptron(), tasks())
     plan = found.best_order()
     assert found.replay(plan, shares=[1]).names == plan.recommended
+
+
+def test_forgetting_that_cancels_is_zero():
+    errors = np.array([[0.5, 0.5], [0.3, 0.5], [0.1 + 0.2, 0.0]])  # 0.1 + 0.2 - 0.3 = 6e-17
+    for scale in 1e-6, 1.0, 1e6:
+        assert forgetting_of_steps(scale * errors, [{0: 9}, {1: 9}]) == 0.0
+        assert forgetting_of_steps(scale * errors, [{0: 9}, {1: 9, 0: 2}]) == 0.0
+    errors[-1, 0] += 1e-9
+    assert forgetting_of_steps(errors, [{0: 9}, {1: 9}]) == pytest.approx(1e-9, rel=1e-5)

@@ -82,6 +82,11 @@ def test_bad_networks(network, message):
         forecast(network, tasks())
 
 
+class Picky(nn.Linear):
+    def forward(self, input):
+        raise ValueError("too few")
+
+
 class WithoutGradients(nn.Linear):
     @torch.no_grad()
     def forward(self, input):
@@ -98,6 +103,11 @@ class WithoutGradients(nn.Linear):
         (nn.Sequential(nn.Linear(12, 1), nn.Sigmoid()), "takes logits: leave out the last Sigmoid"),
         (WithoutGradients(12, 1), "have no gradients: is there torch.no_grad"),
         (nn.Linear(12, 1, device="meta"), "are on the device 'meta': load them first"),
+        (
+            nn.Sequential(nn.BatchNorm1d(12, track_running_stats=False), nn.Linear(12, 1)),
+            "0 is a batch norm without running statistics",
+        ),
+        (Picky(12, 1), "Picky fails on one example with inputs of shape (12,) and torch.float32: ValueError: too few"),
     ],
 )
 def test_networks_that_cannot_be_forecast_raise(network, message):

@@ -151,3 +151,12 @@ def test_several_answers_are_no_classes():
     x, y = linear_task()
     labels = np.column_stack([y, y, 1 - y])
     assert "Labels are several yes-or-no answers for each example" in notes(dict.fromkeys("ab", (x, labels)))
+
+
+def test_classes_that_became_floating_point_numbers_are_noticed():
+    x, _ = linear_task()
+    classes = np.arange(len(x)) % 3
+    say = "0 to 2 of a floating-point type, taken as numbers: if they are classes, give integers (2 instead of 2.0)."
+    assert say in notes(dict.fromkeys("ab", (x, classes.astype(float))))
+    for others in (classes, classes + 0.5, 2.0 * classes, 0.0 * x[:, 0], x[:, 0]):
+        assert "give integers" not in notes(dict.fromkeys("ab", (x, others)))

@@ -26,7 +26,7 @@ from ebbing.learn.training._optimizer_steps import Objective
 from ebbing.learn.training._outputs import call_network
 from ebbing.learn.training._plain_steps import check_finite, run_epoch
 from ebbing.learn.training._regression import squared_error
-from ebbing.learn.training.batches import Pair
+from ebbing.learn.training.batches import Pair, split_batches
 from ebbing.learn.training.schedule import task_loss
 
 
@@ -92,11 +92,14 @@ class Sgd:
         run = self._epoch_runner(parameters)
         total = len(labels)
         size = total if self.batch_size is None else min(self.batch_size, total)
+        # Others keep a last batch of one example: what is stored stays what is computed again.
+        normalizes = any(isinstance(module, nn.modules.batchnorm._BatchNorm) for module in network.modules())
         for _ in range(self.epochs):
             if size == total:
                 batches = [(inputs, labels)]
             else:
-                chosen = torch.randperm(total, generator=generator).split(size)
+                order = torch.randperm(total, generator=generator)
+                chosen = split_batches(order, size) if normalizes else order.split(size)
                 batches = ((select_inputs(inputs, batch), labels[batch]) for batch in chosen)
             run(objective, batches)
         check_finite(parameters, self.learning_rate, regression=task_data.regression)

@@ -1,4 +1,4 @@
-"""The network as a function of its inputs: its argument `task`, if it has one, is set to the index of the task."""
+"""The network as a function of its inputs: its argument `task`, if not among these, is set to the index of the task."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ _SHAPE_ERROR = re.compile(
 def bind_task(network: nn.Module, index: int) -> Callable[[Inputs], Tensor]:
     """Return the network as a function from inputs to one tensor, with its argument `task`, if any, set to an index.
 
+    If inputs are a dictionary with an entry "task", as a forecast takes the tasks of examples, that entry is passed on.
     Inputs of a wrong type or shape, and names that the network does not take, raise a ValueError that says so.
     """
     signature = inspect.signature(network.forward)
@@ -34,8 +35,9 @@ def bind_task(network: nn.Module, index: int) -> Callable[[Inputs], Tensor]:
     def forward(inputs: Inputs) -> Tensor:
         try:
             if isinstance(inputs, Mapping):
-                _check_names(signature, {*inputs, *arguments})
-                return output_tensor(network(**inputs, **arguments))
+                named = {**arguments, **inputs}
+                _check_names(signature, {*named})
+                return output_tensor(network(**named))
             _check_single_input(signature, arguments)
             return output_tensor(network(inputs, **arguments))
         except RuntimeError as error:

@@ -100,6 +100,18 @@ def test_sgd_batches_follow_a_random_order():
     assert not torch.equal(flat(network), flat(other))
 
 
+def sizes_of_batches(network):
+    sizes = []
+    network.register_forward_pre_hook(lambda module, inputs: sizes.append(len(inputs[0])))
+    Sgd(epochs=2, batch_size=3).learn(network.double(), line_sample(7), torch.Generator().manual_seed(0))
+    return sizes
+
+
+def test_batch_normalization_gets_no_batch_of_one_example():
+    assert sizes_of_batches(nn.Sequential(nn.BatchNorm1d(3), nn.Linear(3, 1))) == [3, 4, 3, 4]
+    assert sizes_of_batches(nn.Linear(3, 1)) == [3, 3, 1, 3, 3, 1]  # as in results that are stored
+
+
 @pytest.mark.parametrize("size", [20, 21, 10**6])
 def test_large_batch_size_is_the_full_batch(size):
     """To 1e-6: the order of summation may differ."""

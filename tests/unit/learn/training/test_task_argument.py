@@ -90,3 +90,23 @@ def test_copies_of_the_network_keep_their_task(method):
 def test_networks_without_a_forward_are_refused():
     with pytest.raises(ValueError, match=r"a ModuleList has no forward.*define forward\(inputs\)"):
         FineTuning().start(nn.ModuleList([nn.Linear(2, 2)]))
+
+
+class RowHeads(Heads):
+    """Takes the task of each row, as for a forecast."""
+
+    def forward(self, x, task=0):
+        hidden = torch.relu(self.body(x))
+        return torch.stack([head(hidden) for head in self.heads], 1)[torch.arange(len(x)), task]
+
+
+@pytest.mark.parametrize("method", METHODS, ids=["gpm", "free", "plain", "copies"])
+def test_tasks_of_rows_among_the_inputs_are_passed_on(method):
+    learner, by_number = method.start(RowHeads()), method.start(Heads())
+    learner.network.load_state_dict(by_number.network.state_dict())
+    for task in range(2):
+        inputs, labels = data(task)
+        rows = {"x": inputs, "task": torch.full((len(labels),), task)}
+        learner.learn(str(task), (rows, labels))
+        by_number.learn(str(task), (inputs, labels))
+        assert torch.allclose(learner.outputs(str(task), rows), by_number.outputs(str(task), inputs), atol=1e-5)
