@@ -45,7 +45,14 @@ def describe_losses(names: Sequence[str], matrix: Array, kind: Kind) -> str:
     worst = int(lost.argmax())
     begin, name = f"Learned as {short_order(names)},", escape_control(names[worst])
     if kind == "error":
-        return f"{begin} {format_number(lost.mean(), '.2g')} is predicted to be forgotten on average; most of {name}."
+        if lost[worst] <= 0:
+            return f"{begin} nothing is predicted to be forgotten."
+        mean, most = (format_number(abs(value), ".2g") for value in (lost.mean(), lost[worst]))
+        if lost.mean() <= 0:
+            return (
+                f"{begin} old tasks are predicted to improve by {mean} on average, and {name} to get worse by {most}."
+            )
+        return f"{begin} {mean} is predicted to be forgotten on average; most of {name}."
     if len(names) == 2:
         change = f"{learned[0]:.0%} when just learned to {final[0]:.0%} at the end"
         return f"{begin} accuracy on {name} is predicted to go from {change}."

@@ -13,6 +13,7 @@ import ebbing
 from ebbing import metrics
 from ebbing.forecasting import Forecast, forecast
 from ebbing.forecasting._steps import forgetting_of_steps
+from ebbing.forecasting._summary import describe_losses
 
 
 def test_public_name():
@@ -205,3 +206,19 @@ def test_forgetting_that_cancels_is_zero():
         assert forgetting_of_steps(scale * errors, [{0: 9}, {1: 9, 0: 2}]) == 0.0
     errors[-1, 0] += 1e-9
     assert forgetting_of_steps(errors, [{0: 9}, {1: 9}]) == pytest.approx(1e-9, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("final", "said"),
+    [
+        (0.5, "Learned as a > b > c, 0.25 is predicted to be forgotten on average; most of a."),
+        (
+            0.2,
+            "Learned as a > b > c, old tasks are predicted to improve by 0.05 on average, and a to get worse by 0.1.",
+        ),
+        (0.05, "Learned as a > b > c, nothing is predicted to be forgotten."),
+    ],
+)
+def test_answers_of_regression_know_gains_from_losses(final, said):
+    matrix = np.array([[1.0, 1.0, 1.0], [0.1, 1.0, 1.0], [0.1, 0.3, 1.0], [final, 0.1 if final < 0.5 else 0.4, 0.1]])
+    assert describe_losses("abc", matrix, "error") == said
