@@ -173,7 +173,7 @@ def test_finished_runs_are_found_again(run, folder):
         (("tasks", "--model", "my_measured:build", "--batch-size", "0"), "--batch-size 0: give a whole number"),
         (("tasks", "--model", "my_measured:build", "--learning-rate", "-1"), "--learning-rate -1.0: give a positive"),
         (("tasks", "--model", "my_measured:build", "--seeds", "0"), "--seeds 0: give a whole number"),
-        (("tasks", "--model", "my_measured:build", "--order", "cats,rats"), "task 'rats': there is data for cats"),
+        (("tasks", "--model", "my_measured:build", "--order", "cats,rats"), "task 'rats': there is data for 'cats'"),
         (("tasks", "--model", "my_measured:build", "--order", "cats"), "--order (('cats',),): give some orders of two"),
         (("tasks", "--model", "my_measured:build", "--training-accuracy", "2"), "--training-accuracy 2: give"),
         (("tasks", "--model", "my_measured:build", "--plot", "a.gif"), "a.gif: a picture's name ends in"),

@@ -104,6 +104,7 @@ def measure(
     from ebbing.cli._messages import print_message
     from ebbing.forecasting.extent import Extent
     from ebbing.io.entry_points import load_tasks, network_by_name
+    from ebbing.io.task_files import split_names
     from ebbing.io.measurement_schema import measurement_json
     from ebbing.io.schema import to_json
     from ebbing.learn import Adam, Sgd
@@ -120,12 +121,13 @@ def measure(
     if learning_rate is not None:
         method = replace(method, learning_rate=learning_rate)
     chosen = range(check_seed(seed), seed + check_count("seeds", seeds))
-    orders = [[name.strip() for name in text.split(",")] for text in order or []] or None
     network = network_by_name(model, weights, seed=seed)
+    data = load_tasks(tasks, label, classes)
+    orders = [split_names(text, data) for text in order or []] or None
     with resumable(), progress_bar("training") as report:
         measured = ebbing.measure(
             network,
-            load_tasks(tasks, label, classes),
+            data,
             orders=orders,
             seeds=chosen,
             method=method,

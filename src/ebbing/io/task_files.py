@@ -14,7 +14,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -96,6 +96,29 @@ def read_task_files(
     return {name: content.data for name, content in found.items()}
 
 
+def split_names(text: str, known: Container[str]) -> list[str]:
+    """Return names that are separated by commas.
+
+    Args:
+        text: The names.
+        known: Names that there are; those with commas are recognized.
+
+    Returns:
+        The names, without spaces around them.
+
+    Example:
+        >>> split_names("mail, tickets, 2024, chat", {"chat", "mail", "tickets, 2024"})
+        ['mail', 'tickets, 2024', 'chat']
+    """
+    parts, names = text.split(","), []
+    while parts:
+        lengths = (k for k in range(len(parts), 1, -1) if ",".join(parts[:k]).strip() in known)
+        length = next(lengths, 1)
+        names.append(",".join(parts[:length]).strip())
+        parts = parts[length:]
+    return names
+
+
 def reorder_tasks(tasks: Mapping[str, Any], order: str | None) -> dict[str, Any]:
     """Return the tasks in the order that a user names.
 
@@ -113,7 +136,7 @@ def reorder_tasks(tasks: Mapping[str, Any], order: str | None) -> dict[str, Any]
         >>> list(reorder_tasks({"cats": 1, "dogs": 2}, "dogs, cats"))
         ['dogs', 'cats']
     """
-    names = list(tasks) if order is None else [name.strip() for name in order.split(",")]
+    names = list(tasks) if order is None else split_names(order, tasks)
     if sorted(names) != sorted(tasks):
         wrong = [f"there is no task {name!r}" for name in names if name not in tasks]
         wrong += [f"{name!r} is named twice" for name in tasks if names.count(name) > 1]

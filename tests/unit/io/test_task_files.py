@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ebbing.io.task_files import read_task_files, reorder_tasks
+from ebbing.io.task_files import read_task_files, reorder_tasks, split_names
 
 X = np.arange(12.0).reshape(6, 2)
 Y = np.array([0, 1, 0, 1, 1, 0])
@@ -279,3 +279,18 @@ def test_the_index_of_a_parquet_file_is_left_out(folder):
     with pytest.warns(UserWarning, match=r"b\.parquet: the index of a pandas frame"):
         found = read_task_files(folder)
     assert np.array_equal(found["b"]["train"][0], X)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("a, b", ["a", "b"]),
+        ("mail, q1, mail", ["mail, q1", "mail"]),
+        ("mail,mail, q1", ["mail", "mail, q1"]),
+        ("mail, q1, chat, q1", ["mail, q1, chat", "q1"]),
+        ("mail, q2", ["mail", "q2"]),
+        ("", [""]),
+    ],
+)
+def test_names_with_commas_are_recognized(text, names):
+    assert split_names(text, {"a", "b", "mail", "mail, q1", "mail, q1, chat"}) == names

@@ -123,7 +123,7 @@ def test_custom_tasks_have_names_and_load_by_name():
     one, other = tasks.load("cats", seed=0), tasks.load(learn.Occurrence("cats", 0), seed=0)
     assert one.train_inputs.equal(other.train_inputs)
     assert repr(one).startswith("TaskData(train_inputs: (3, 4), train_labels: (3,), test_inputs: (6, 4)")
-    with pytest.raises(ValueError, match="task 'birds': there is data for dogs, cats"):
+    with pytest.raises(ValueError, match="task 'birds': there is data for 'dogs', 'cats'"):
         tasks.load("birds", seed=0)
 
 

@@ -115,7 +115,7 @@ class CustomTasks:
             ValueError: If there is none.
         """
         if task not in self._data:
-            raise ValueError(f"task {task!r}: there is data for {', '.join(self._data)}")
+            raise ValueError(f"task {task!r}: there is data for {', '.join(map(repr, self._data))}")
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -258,10 +258,10 @@ def test_stored_results_are_found_only_by_the_same_data(tmp_path, monkeypatch):
 
 
 def test_unknown_task_raises_before_training(tmp_path):
-    with pytest.raises(ValueError, match="task 'x': there is data for a, b"):
+    with pytest.raises(ValueError, match="task 'x': there is data for 'a', 'b'"):
         execute(TRAINING, prefix_tree([("a", "x")], 0), Store(tmp_path / "runs"))
     assert not (tmp_path / "runs").exists()
-    with pytest.raises(ValueError, match="task 'x': there is data for a, b"):
+    with pytest.raises(ValueError, match="task 'x': there is data for 'a', 'b'"):
         own().load(Occurrence("x", 0), 0)
 
 
