@@ -32,7 +32,7 @@ def repository(tmp_path, monkeypatch):
     _versions.commit.cache_clear()
 
 
-def test_a_repository_with_the_package_installed_is_not_its_checkout(repository):
+def test_a_repository_that_uses_the_package_is_not_its_checkout(repository):
     assert _versions.commit() is None
 
 
