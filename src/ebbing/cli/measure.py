@@ -104,9 +104,9 @@ def measure(
     from ebbing.cli._messages import print_message
     from ebbing.forecasting.extent import Extent
     from ebbing.io.entry_points import load_tasks, network_by_name
-    from ebbing.io.task_files import split_names
     from ebbing.io.measurement_schema import measurement_json
     from ebbing.io.schema import to_json
+    from ebbing.io.task_files import split_names
     from ebbing.learn import Adam, Sgd
     from ebbing.plot.measurements import save
     from ebbing.runs import Store
