@@ -32,11 +32,7 @@ def repository(tmp_path, monkeypatch):
     _versions.commit.cache_clear()
 
 
-<<<<<<< HEAD
-def test_a_repository_around_an_installed_package_is_not_its_own(repository):
-=======
 def test_a_repository_that_uses_the_package_is_not_its_checkout(repository):
->>>>>>> 7fedd73edf5e2dcd6ba8622303b60e6d06d62586
     assert _versions.commit() is None
 
 

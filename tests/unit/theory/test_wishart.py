@@ -83,11 +83,7 @@ def test_training_long_enough_equals_training_to_the_end(N, p):
     assert found.forgetting == pytest.approx(end.forgetting, rel=1e-13, abs=0)
 
 
-<<<<<<< HEAD
-def test_interpolation_is_exact_beside_what_is_learned(monkeypatch):
-=======
 def test_interpolation_where_hardly_anything_is_left(monkeypatch):
->>>>>>> 7fedd73edf5e2dcd6ba8622303b60e6d06d62586
     """Its relative error is 5e-7."""
     learner = GradientFlow(25 / (np.sqrt(4500) - np.sqrt(1500)) ** 2)
     found = traces(learner, 1500, 4500)
