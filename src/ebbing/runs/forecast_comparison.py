@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 MOST_SHOWN = 10
 """Orders up to which all are listed."""
 
+FAR_APART = 0.1
+"""Difference of accuracies just learned beyond which the predicted levels are not those of this training."""
+
 FEW_ORDERS = 4
 """Orders below which a rank correlation says little, and the summary leaves it out."""
 
@@ -38,6 +41,8 @@ class ForecastComparison(Tabular):
         training: How far tasks are trained in the forecast, in words.
         predicted_generalization: The predicted generalization error G_T, the mean error at the end (orders,), if known.
         measured_generalization: The measured one, on average over seeds (orders,), if known.
+        predicted_learned: The predicted accuracy on tasks that were just learned (orders,), if there is one.
+        measured_learned: The measured one, on average over seeds (orders,), if there is one.
     """
 
     orders: tuple[tuple[str, ...], ...]
@@ -48,6 +53,8 @@ class ForecastComparison(Tabular):
     training: str = ""
     predicted_generalization: Array | None = None
     measured_generalization: Array | None = None
+    predicted_learned: Array | None = None
+    measured_learned: Array | None = None
 
     @property
     def advised(self) -> tuple[str, ...]:
@@ -154,6 +161,8 @@ class ForecastComparison(Tabular):
                 f"Rank correlation of predicted and measured forgetting over {len(self.orders)} orders: "
                 f"{self.rank_correlation:.2f} (1: the same ranking; 0: chance)."
             )
+        if self.predicted_learned is not None and self.measured_learned is not None:
+            notes.append(_compare_learned(float(self.predicted_learned.mean()), float(self.measured_learned.mean())))
         if self.training:
             notes.append(f"Forecast: {self.training}.")
         return notes
@@ -163,3 +172,13 @@ class ForecastComparison(Tabular):
             f"ForecastComparison({count_of(len(self.orders), 'order')}, rank_correlation={self.rank_correlation:.2f}, "
             f"orders_better={self.orders_better:.2f}, regret={self.regret:.2f})"
         )
+
+
+def _compare_learned(predicted: float, measured: float) -> str:
+    """Say whether the forecast learns tasks as well as training does."""
+    text = f"Tasks just learned: {predicted:.0%} accuracy predicted, {measured:.0%} measured, on average."
+    if predicted - measured > FAR_APART:
+        return f"{text} If training stops early, give training_accuracy for a forecast of it."
+    if measured - predicted > FAR_APART:
+        return f"{text} This training generalizes better: trust predicted ranks of orders, not predicted levels."
+    return text

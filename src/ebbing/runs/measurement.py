@@ -117,9 +117,11 @@ class Measurement(Tabular):
                 "measured: give a forecast of the same tasks"
             )
         predicted = np.array([forecast.forgetting(order) for order in self.orders])
-        predicted_accuracy = None
+        predicted_accuracy = predicted_learned = None
         if getattr(forecast, "kind", "error") == "accuracy":
-            predicted_accuracy = np.array([forecast.accuracies(order)[-1].mean() for order in self.orders])
+            accuracies = np.array([forecast.accuracies(order) for order in self.orders])
+            predicted_accuracy = accuracies[:, -1].mean(axis=1)
+            predicted_learned = np.diagonal(accuracies[:, 1:], axis1=1, axis2=2).mean(axis=1)
         return ForecastComparison(
             self.orders,
             predicted,
@@ -129,6 +131,8 @@ class Measurement(Tabular):
             getattr(forecast, "training", ""),
             np.array([forecast.generalization(order) for order in self.orders]),
             self.generalization.mean(axis=1),
+            predicted_learned,
+            None if self.accuracies is None else _just_learned(self.accuracies).mean(axis=(1, 2)),
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -86,3 +86,16 @@ def test_frame_has_a_row_for_each_order():
     assert both.summary() == COMPARISON.summary()  # which accuracies tell
     short = ForecastComparison(ORDERS, COMPARISON.predicted, COMPARISON.measured).to_frame()
     assert list(short.columns) == ["order", "predicted", "measured"]
+
+
+@pytest.mark.parametrize(
+    ("measured", "advice"),
+    [
+        (0.65, "70% accuracy predicted, 65% measured, on average. Forecast:"),
+        (0.55, "55% measured, on average. If training stops early, give training_accuracy for a forecast of it."),
+        (0.85, "85% measured, on average. This training generalizes better: trust predicted ranks of orders, not"),
+    ],
+)
+def test_forecast_that_learns_otherwise_is_named(measured, advice):
+    learned = {"predicted_learned": np.array([0.6, 0.7, 0.8]), "measured_learned": np.full(3, measured)}
+    assert advice in " ".join(replace(COMPARISON, **learned).summary().split())
