@@ -36,6 +36,9 @@ def call_by_name(name: str) -> Any:
     module, _, function = name.partition(":")
     if not module or not function:
         raise ValueError(f"{name!r}: give a module and a function in it, such as mypackage.module:build")
+    if module.endswith(".py"):
+        dotted = module.removesuffix(".py").replace("/", ".").lstrip(".")
+        raise ValueError(f"{name!r}: this is a file; give the module, such as {dotted}:{function}")
     if (here := os.getcwd()) not in sys.path:
         sys.path.insert(0, here)
     try:
@@ -50,7 +53,7 @@ def call_by_name(name: str) -> Any:
     except Exception as error:  # the user's code may raise anything
         raise ValueError(f"{name!r}: importing it failed: {describe(error)}") from error
     target = getattr(found, function, None)
-    if not callable(target):
+    if not callable(target) or hasattr(type(target), "forward"):  # a network is callable, too
         what = (
             "there is no such function"
             if target is None

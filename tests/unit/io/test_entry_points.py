@@ -42,6 +42,14 @@ def test_values_are_not_functions(module):
         tasks_by_name("has_a_value:one")
 
 
+def test_networks_and_files_are_not_functions(module):
+    module("has_a_network", "import torch\nnetwork = torch.nn.Linear(3, 2)")
+    with pytest.raises(ValueError, match="this is a Linear, not a function; name a function without arguments"):
+        network_by_name("has_a_network:network")
+    with pytest.raises(ValueError, match=r"this is a file; give the module, such as mine\.networks:build"):
+        network_by_name("./mine/networks.py:build")
+
+
 def test_random_weights_depend_on_the_seed_alone(module):
     module("builds", "import torch\ndef build(): return torch.nn.Linear(3, 2)")
     state = torch.get_rng_state()
