@@ -32,6 +32,14 @@ class GivenNetwork:
 
     network: nn.Module
 
+    def __post_init__(self) -> None:
+        for name, weight in self.network.named_parameters():
+            if weight._backward_hooks or getattr(weight, "_post_accumulate_grad_hooks", None):  # which are not copied
+                raise ValueError(
+                    f"network: the hook of {name} would be lost in copies of the network, from which "
+                    "training starts; give an object with a method build(seed) that registers it"
+                )
+
     def settings(self) -> dict[str, Any]:
         """Return what results are stored under: a digest of the network.
 

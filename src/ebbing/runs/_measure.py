@@ -72,8 +72,8 @@ def measure(
         The error matrices of all orders and seeds, in the units of a forecast, and but for regression the accuracies.
 
     Raises:
-        ValueError: If there is one task alone, or there are too many for all orders; or if the method or the seeds are
-            none.
+        ValueError: If there is one task alone, or there are too many for all orders; if the method or the seeds are
+            none; or if weights of the network have hooks.
         FloatingPointError: If training diverged.
     """
     architecture = GivenNetwork(network) if isinstance(network, nn.Module) else network

@@ -323,3 +323,12 @@ def test_one_order_is_told_in_the_singular():
     found = Measurement((("a", "b"),), (0,), *np.ones((2, 1, 1, 3, 2)))
     assert repr(found) == "Measurement(1 order, seeds (0,))"
     assert found.summary().startswith("Measured: 1 order, 1 seed\n")
+
+
+def test_hooks_of_weights_are_not_lost_in_silence(tmp_path):
+    net = network()
+    hook = net[0].weight.register_hook(lambda gradient: gradient * 0)
+    with pytest.raises(ValueError, match=r"network: the hook of 0\.weight would be lost in copies"):
+        ebbing.measure(net, data(), method=METHOD, store=tmp_path)
+    hook.remove()
+    ebbing.measure(net, data(), method=METHOD, store=tmp_path, orders=[("a", "b")])
