@@ -228,7 +228,7 @@ def test_mistakes_are_told_before_training(tasks):
     with pytest.raises(ValueError, match="eval_dataloaders is a list"):
         ForgettingCallback([loader])  # type: ignore[arg-type]
     with pytest.raises(ValueError, match=r"eval_dataloaders\['a'\] is a TensorDataset: give a DataLoader of it"):
-        ForgettingCallback({"a": TensorDataset(*data)})
+        ForgettingCallback({"a": TensorDataset(*data)})  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="metric='val_loss': the validation_step logs no such value; it logs val_acc"):
         make_trainer(ForgettingCallback(tasks[1], metric="val_loss")).fit(module, loader)
     with pytest.raises(ValueError, match="the module is not the learner's network"):
