@@ -11,14 +11,15 @@ import hashlib
 import logging
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from inspect import getattr_static
+from pathlib import PurePath
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import numpy as np
 import torch
@@ -35,15 +36,22 @@ _OF_EVERY_MODULE = frozenset(vars(nn.Module()))
 
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic, torch.dtype, torch.layout, range)
+_PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None), type(...), torch.dtype, torch.layout, range))
+"""Types whose values say all in words; subclasses, such as a user's string with methods, are objects."""
+
+_TENSORS = frozenset((np.ndarray, Tensor, nn.Parameter, nn.Buffer))
 
 _DEPTH = 100_000
 """How deeply calls may be nested while objects are described."""
 
 _FUNCTIONS = (FunctionType, staticmethod, classmethod, property)
 
-_BY_TYPE = (type(os.environ), logging.Logger, WeakKeyDictionary, WeakValueDictionary)
+_BY_TYPE = (type(os.environ), logging.Logger, WeakKeyDictionary, WeakSet, WeakValueDictionary)
 """The environment, logs and caches, on which no result should depend."""
+
+_BY_TYPE_IN = ("aim.", "comet_ml.", "concurrent.", "loguru.", "mlflow.", "rich.", "threading.", "tqdm.", "wandb.")
+_BY_TYPE_IN += ("tensorboardX.", "torch.utils.tensorboard.")
+"""Modules of logs, progress bars and threads, on which no result should depend either."""
 
 
 @contextmanager
@@ -76,27 +84,36 @@ class Description:
         self.lines: list[str] = []
         self.has_own_code = False
         self._packages = packages or set()
+        self._is_of_member = False
+        self._installed: dict[type, bool] = {}
         self._seen: dict[int, tuple[int, Any]] = {}  # by identity; what was seen is kept alive, so that none is reused
 
-    def add(self, value: Any) -> None:  # noqa: PLR0912 (one branch per kind of value)
+    def add(self, value: Any) -> None:
         """Describe a value and everything that it refers to.
 
         Args:
             value: The value.
         """
-        if isinstance(value, Enum):
+        if type(value) in _PLAIN or isinstance(value, np.generic):
+            self.lines.append(repr(value))
+        elif isinstance(value, Enum):
             self.lines.append(f"{type(value).__qualname__}.{value.name}")
             self.add(type(value))
-        elif isinstance(value, _PLAIN):
-            self.lines.append(repr(value))
-        elif isinstance(value, os.PathLike):
+        elif isinstance(value, PurePath):
             self.lines.append(os.fspath(value))
-        elif isinstance(value, tuple):  # equal ones may be one object or several
+        elif type(value) is tuple:  # equal ones may be one object or several
             self._add_all(value)
-        elif isinstance(value, _BY_TYPE):
-            self.lines.append(type(value).__qualname__)
+        elif isinstance(value, tuple | str):
+            self._add_object(value)
         elif not self._is_new(value):
             self.lines.append(f"as {self._seen[id(value)][0]}")
+        else:
+            self._add_new(value)
+
+    def _add_new(self, value: Any) -> None:  # noqa: PLR0912 (one branch per kind of value)
+        """Describe a value that was not met before."""
+        if _is_log(value):
+            self.lines.append(type(value).__qualname__)
         elif isinstance(value, nn.Module):
             self.add_network(value)
         elif isinstance(value, Tensor):
@@ -109,8 +126,6 @@ class Description:
             self._add_class(value)
         elif isinstance(value, FunctionType):
             self._add_function(value)
-        elif isinstance(value, functools.partial):
-            self._add_all((value.func, value.args, value.keywords))
         elif isinstance(value, staticmethod | classmethod):
             self.add(value.__func__)
         elif isinstance(value, property):
@@ -119,12 +134,16 @@ class Description:
             self.add(value.func)
         elif isinstance(value, MethodType):
             self._add_all((value.__func__, value.__self__))
-        elif isinstance(value, Mapping):
+        elif type(value) is dict:
             self._add_items(value)
+        elif type(value) is list:
+            self._add_all(value)
         elif isinstance(value, Set):
             self._add_set(value)
-        elif isinstance(value, Sequence):
-            self._add_all(value)
+        elif isinstance(value, np.random.Generator | torch.Generator):
+            self._add_generator(value)
+        elif not self._is_installed(type(value)):
+            self._add_object(value)
         elif isinstance(wrapped := getattr_static(value, "__wrapped__", None), FunctionType):  # cached
             self.add(wrapped)
         elif callable(value) and hasattr(value, "__qualname__"):  # built in
@@ -178,13 +197,19 @@ class Description:
                 self.lines.append(name)
                 self.add(found)
 
+    def _is_installed(self, kind: type) -> bool:
+        """Whether a class is not the user's; asked of every object, so the answer is kept."""
+        if kind not in self._installed:
+            self._installed[kind] = not is_made_by_user(kind, self._packages)
+        return self._installed[kind]
+
     def _add_class(self, kind: type) -> None:
-        if not is_made_by_user(kind, self._packages):
+        if self._is_installed(kind):
             self.lines.append(_name(kind))
             return
         self.has_own_code = True
         self.lines.append(f"class {kind.__qualname__}")
-        self._add_all(kind.__mro__[1:])
+        self._add_all((type(kind), *kind.__mro__[1:]))
         settings = {field.name for field in fields(kind)} if is_dataclass(kind) else set()  # their values are described
         for name, value in vars(kind).items():
             hidden = name.startswith("__") and not isinstance(value, _FUNCTIONS)
@@ -225,10 +250,35 @@ class Description:
                 self.add(part)
 
     def _add_set(self, value: Set[Any]) -> None:
-        for word, item in sorted(((_in_words(item), item) for item in value), key=lambda pair: pair[0]):
-            self.lines.append(word)
-            if isinstance(item, Enum) or callable(item):
-                self.add(item)
+        self.add(type(value))
+        self._add_all(sorted(value, key=self._in_words))
+        self._add_items(getattr(value, "__dict__", {}))
+
+    def _in_words(self, item: Any) -> str:
+        """A member of a set in words by which members are sorted, whatever their addresses."""
+        if type(item) in _PLAIN:
+            return repr(item)
+        if isinstance(item, tuple):
+            return f"({', '.join(map(self._in_words, item))})"
+        if isinstance(item, frozenset):
+            return f"{{{', '.join(sorted(map(self._in_words, item)))}}}"
+        if id(item) in self._seen:
+            return f"as {self._seen[id(item)][0]}"
+        if self._is_of_member:  # whose members may be the first one again
+            return type(item).__qualname__
+        member = Description(self._packages)
+        member._is_of_member = True
+        member.add(item)
+        return "\n".join(member.lines)
+
+    def _add_generator(self, value: np.random.Generator | torch.Generator) -> None:
+        """Describe a generator by its seed: its state changes with every use."""
+        self.lines.append(type(value).__qualname__)
+        if isinstance(value, torch.Generator):
+            self._add_all((str(value.device), value.initial_seed()))
+        else:
+            seed: Any = value.bit_generator.seed_seq
+            self._add_all((type(value.bit_generator), seed.entropy, seed.spawn_key))
 
     def _add_all(self, values: Iterable[Any]) -> None:
         self.lines.append("[")
@@ -239,14 +289,19 @@ class Description:
     def _add_items(self, items: Mapping[Any, Any]) -> None:
         self.lines.append("{")
         for key, value in items.items():
-            self.lines.append(f"{_in_words(key)} =")
+            self.add(key)
+            self.lines.append("=")
             self.add(value)
         self.lines.append("}")
 
     def _add_tensor(self, value: Tensor) -> None:
+        if type(value) not in _TENSORS:
+            self.add(type(value))
         self.lines.append(f"{value.dtype} {tuple(value.shape)} {tensor_digest(value)}")
 
     def _add_array(self, value: np.ndarray) -> None:
+        if type(value) not in _TENSORS:
+            self.add(type(value))
         if value.dtype.hasobject:
             self._add_all((value.shape, value.tolist()))
         else:
@@ -277,12 +332,6 @@ def _is_generated(name: str, value: Any) -> bool:
     return name in _GENERATED
 
 
-def _in_words(value: Any) -> str:
-    """A key or a member of a set, without an address."""
-    if isinstance(value, Enum):
-        return f"{type(value).__qualname__}.{value.name}"
-    if isinstance(value, tuple):
-        return f"({', '.join(map(_in_words, value))})"
-    if isinstance(value, _PLAIN):
-        return repr(value)
-    return getattr(value, "__qualname__", type(value).__qualname__)
+def _is_log(value: Any) -> bool:
+    """Whether no result should depend on an object."""
+    return isinstance(value, _BY_TYPE) or f"{type(value).__module__}.".startswith(_BY_TYPE_IN)

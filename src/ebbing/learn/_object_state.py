@@ -5,6 +5,7 @@ from __future__ import annotations
 import copyreg
 import functools
 import hashlib
+from collections.abc import Mapping, Sequence, ValuesView
 from inspect import getattr_static
 from types import FunctionType
 from typing import Any
@@ -27,8 +28,12 @@ def object_state(value: Any) -> tuple[Any, ...]:
         made = value.__reduce_ex__(2) if reduce is None else reduce(value)
     except Exception:  # of any kind: the class may be the user's
         slots = [slot for kind in type(value).__mro__ for slot in _slots(kind)]
-        return {slot: getattr(value, slot) for slot in slots if hasattr(value, slot)}, getattr(value, "__dict__", {})
-    return (made,) if isinstance(made, str) else tuple(made[1:3])
+        held = {slot: getattr(value, slot) for slot in slots if hasattr(value, slot)}
+        return held, getattr(value, "__dict__", {}), _content(value)
+    if isinstance(made, str):
+        return (made,)
+    items, pairs = (*made[3:5], None, None)[:2]  # of lists and dictionaries
+    return *made[1:3], [*(items or ())], dict(pairs or ())
 
 
 def is_cached(kind: type, name: Any) -> bool:
@@ -81,3 +86,10 @@ def tensor_digest(value: Tensor) -> str:
 def _slots(kind: type) -> tuple[str, ...]:
     slots = getattr(kind, "__slots__", ())
     return (slots,) if isinstance(slots, str) else tuple(slots)
+
+
+def _content(value: Any) -> Any:
+    """What a container holds that cannot be pickled, such as a view of a dictionary."""
+    if isinstance(value, Mapping):
+        return dict(value)
+    return [*value] if isinstance(value, Sequence | ValuesView) else None
