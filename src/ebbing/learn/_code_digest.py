@@ -44,7 +44,7 @@ def code_digest(part: object) -> str | None:
     description = Description({kind.__module__.partition(".")[0]} if is_foreign(kind.__module__) else None)
     description.add(kind)
     has_own_kind = description.has_own_code
-    for name, value in getattr(part, "__dict__", {}).items():
+    for name, value in _attributes(part).items():
         if has_own_kind and _is_outside_settings(part, name):
             description.add(value)
         else:
@@ -52,6 +52,12 @@ def code_digest(part: object) -> str | None:
     if not description.has_own_code:
         return None
     return hashlib.sha256("\n".join(description.lines).encode()).hexdigest()[:32]
+
+
+def _attributes(part: Any) -> dict[str, Any]:
+    """The attributes of an object, and the fields of a dataclass with slots."""
+    names = [field.name for field in fields(part)] if is_dataclass(part) else []
+    return {name: getattr(part, name) for name in names if hasattr(part, name)} | getattr(part, "__dict__", {})
 
 
 def _is_outside_settings(part: object, name: str) -> bool:
@@ -70,8 +76,11 @@ def _add_code(value: Any, description: Description) -> None:
     elif isinstance(value, tuple | list):
         for item in value:
             _add_code(item, description)
+    elif isinstance(value, dict):
+        for item in value.values():
+            _add_code(item, description)
     else:
         description.add(type(value))
         if is_dataclass(value):
-            for held in vars(value).values():
+            for held in _attributes(value).values():
                 _add_code(held, description)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dis
+import inspect
+import re
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
@@ -14,8 +16,12 @@ from typing import Any
 
 _CONSTANTS = (bool, int, float, complex, str, bytes, type(None), type(...))
 
-_READ = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_GLOBALS")
+_READ = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM")
+
+_VARIABLE_ARGUMENTS = inspect.CO_VARARGS | inspect.CO_VARKEYWORDS
+
+_DUNDER = re.compile("__.*__")
 
 _UNUSED = ("__doc__", "__firstlineno__", "__static_attributes__")
 """What the code of a class inside a function stores, and no result depends on."""
@@ -34,7 +40,7 @@ class CodeReading:
 
     Attributes:
         lines: Its instructions, the same in every process.
-        names: The names of globals and of enclosing functions that it reads and does not write.
+        names: The names of globals that it reads and does not write.
         attributes: The names of attributes that it reads of anything.
         imports: The modules that it imports while it runs: name, names that are taken from it, level.
     """
@@ -56,6 +62,7 @@ class CodeReading:
         """
         lines, names, attributes, imports, written = [], [], [], [], set()
         for inner in _nested(code):
+            lines.append(f"{inner.co_argcount} {inner.co_kwonlyargcount} {inner.co_flags & _VARIABLE_ARGUMENTS}")
             instructions = [i for i in dis.get_instructions(inner) if i.opname != "EXTENDED_ARG"]
             for k, i in enumerate(instructions):
                 if i.opname == "STORE_NAME" and i.argval in _UNUSED:
@@ -71,7 +78,7 @@ class CodeReading:
                 elif i.opname == "IMPORT_NAME":
                     imports.append((i.argval, instructions[k - 1].argval, instructions[k - 2].argval))
             lines.append(inner.co_exceptiontable.hex())
-        read = [name for name in dict.fromkeys(names) if name not in written and not name.startswith("__")]
+        read = [name for name in dict.fromkeys(names) if name not in written and not _DUNDER.fullmatch(name)]
         return cls(tuple(lines), tuple(read), tuple(dict.fromkeys(attributes)), tuple(imports))
 
     def imported(self, scope: Mapping[str, Any], packages: set[str]) -> Iterator[ModuleType]:

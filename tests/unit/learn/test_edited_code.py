@@ -79,6 +79,13 @@ TEXTS = {
     "    learn = functools.partialmethod(given, rate=NUMBER)\n",
     "dispatched function": "@functools.singledispatch\ndef VALUE(x): return 0\n@VALUE.register\n"
     "def _(x: int): return NUMBER\n" + READS,
+    "private global": "__RATE = NUMBER\ndef VALUE(): return __RATE\n" + READS,
+    "function in a field with slots": "def rate(): return NUMBER\n"
+    "@dataclass(frozen=True, slots=True)\nclass Mine:\n    rate: object = rate\n    def settings(self): return {}\n",
+    "function in a dictionary of a field": "def rate(): return NUMBER\n"
+    "@dataclass(frozen=True)\nclass Mine:\n    rates: object = None\n"
+    "    def __post_init__(self): object.__setattr__(self, 'rates', {'one': rate})\n"
+    "    def settings(self): return {}\n",
     "default of an argument": CLASS
     + "    def learn(self, network, data, generator, rate=torch.tensor(NUMBER)): return rate\n",
     "field that is a function": "def rate(): return NUMBER\n" + CLASS + "    rate: object = rate\n"
@@ -137,6 +144,16 @@ def test_edited_number_changes_the_digest(what):
 def test_another_installed_thing_changes_the_digest(what):
     one, other, again = (made(f"VALUE = {name}\n{READS}") for name in (*NAMES[what], NAMES[what][0]))
     assert one == again != other
+
+
+@pytest.mark.parametrize("other", ["x, *y", "x, **y", "x, *, y"])
+def test_another_kind_of_argument_changes_the_digest(other):
+    assert made(f"def VALUE(x, y): return y\n{READS}") != made(f"def VALUE({other}): return y\n{READS}")
+
+
+def test_globals_named_like_a_local_variable_do_not_count():
+    text = f"def VALUE(x):\n    rate = x\n    return [rate for _ in range(3)]\n{READS}"
+    assert made(text) == made(f"rate = 1\n{text}")
 
 
 def test_attributes_that_are_no_fields_change_the_digest():
