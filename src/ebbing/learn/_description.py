@@ -24,6 +24,7 @@ from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.parameter import is_lazy
 
 from ebbing.learn._code_objects import CodeReading, is_made_by_user, is_own
 from ebbing.learn._object_state import enclosing_variables, is_cached, object_state, tensor_digest
@@ -31,8 +32,8 @@ from ebbing.learn._object_state import enclosing_variables, is_cached, object_st
 _GENERATED = frozenset(("__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__replace__"))
 """Functions that `dataclass` writes besides `__init__`."""
 
-_OF_EVERY_MODULE = frozenset(vars(nn.Module()))
-"""What PyTorch keeps in every module: its parameters, its hooks, whether it trains."""
+_OF_EVERY_MODULE = frozenset((*vars(nn.Module()), "_compiled_call_impl"))
+"""What PyTorch keeps in every module: its parameters, its hooks, whether it trains, what it has compiled."""
 
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 
@@ -163,6 +164,11 @@ class Description:
         for _, module in modules:
             self._is_new(module)
         for name, value in _weights(network):  # before attributes, which may refer to them
+            if is_lazy(value):
+                raise ValueError(
+                    f"network: {name} of a lazy layer has no shape yet, so no results can be stored under it; call the "
+                    "network once with an example, or give the layer its sizes"
+                )
             if self._is_new(value):
                 self.lines.append(f"{name}: {value.requires_grad}")
                 self._add_tensor(value)
@@ -171,7 +177,8 @@ class Description:
         for name, module in modules:
             self.lines.append(f"module {name}")
             self.add(type(module))
-            own = {key: value for key, value in vars(module).items() if key not in _OF_EVERY_MODULE}
+            is_compiled = "_orig_mod" in module._modules  # by torch.compile, whose attributes have addresses
+            own = {} if is_compiled else {k: v for k, v in vars(module).items() if k not in _OF_EVERY_MODULE}
             self._add_items({key: own[key] for key in sorted(own)})
             for hooks in _HOOKS:
                 if hooked := vars(module)[hooks]:
@@ -183,19 +190,20 @@ class Description:
 
         Args:
             module: The module.
-            names: The names of what may be used of it, and of its submodules.
+            names: The names of what may be used of it, and of modules in it.
         """
-        if not is_own(module.__name__, self._packages):
-            self.lines.append(module.__name__)
-            return
-        for name in names:
-            found = vars(module).get(name)
-            if isinstance(found, ModuleType):
-                if found is not module:
-                    self.add_module(found, [other for other in names if other != name])
-            elif name in vars(module):
-                self.lines.append(name)
-                self.add(found)
+        names, modules = [*names], [module]
+        for used in modules:  # with the modules of a package, which may refer to each other
+            if not is_own(used.__name__, self._packages):
+                self.lines.append(used.__name__)
+                continue
+            for name in names:
+                found = vars(used).get(name)
+                if isinstance(found, ModuleType):
+                    modules += [found] * all(found is not other for other in modules)
+                elif name in vars(used):
+                    self.lines.append(name)
+                    self.add(found)
 
     def _is_installed(self, kind: type) -> bool:
         """Whether a class is not the user's; asked of every object, so the answer is kept."""

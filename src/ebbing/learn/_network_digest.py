@@ -9,13 +9,13 @@ time of day, makes a network another one; that costs a training, and never gives
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 
 from torch import nn
 
 from ebbing.learn._description import Description, deep_recursion
 
 
-@deep_recursion()
 def network_digest(network: nn.Module) -> str:
     """Return a digest of everything that determines what a network computes and how it learns.
 
@@ -33,6 +33,31 @@ def network_digest(network: nn.Module) -> str:
         >>> network_digest(network) == before
         False
     """
+    return digest_of(network_lines(network))
+
+
+@deep_recursion()
+def network_lines(network: nn.Module) -> list[str]:
+    """Return the lines that describe a network, its weights first.
+
+    Args:
+        network: The network.
+
+    Returns:
+        The lines.
+    """
     description = Description()
     description.add_network(network)
-    return hashlib.sha256("\n".join(description.lines).encode()).hexdigest()[:32]
+    return description.lines
+
+
+def digest_of(lines: Iterable[str]) -> str:
+    """Return the digest of a description.
+
+    Args:
+        lines: Its lines.
+
+    Returns:
+        The first 32 hexadecimal digits of a SHA-256.
+    """
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import reprlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from ebbing.learn._code_digest import code_digest
 from ebbing.learn._inputs import Inputs
-from ebbing.learn._network_digest import network_digest
+from ebbing.learn._network_digest import digest_of, network_lines
 from ebbing.learn._seeding import derive_seed
 from ebbing.learn._stored_names import stored_kind, stored_settings
 from ebbing.learn.methods import Sgd
@@ -150,15 +150,32 @@ class Experiment:
             of results changes.
         """
         parts = {"tasks": self.tasks, "architecture": self.architecture, "method": self.method}
+        fingerprint = self.tasks.fingerprint  # first: what is read at the first use is then there for every seed
+        built = None if code_digest(self.architecture) is None else self._built(seed)
         described = {name: {"kind": stored_kind(part)} | _settings(name, part) for name, part in parts.items()}
         for name, part in parts.items():
             if (code := code_digest(part)) is not None:
                 described[name]["code"] = code
-        if "code" in described["architecture"]:
-            described["architecture"]["built"] = self._built(seed)
-        described["tasks"]["identity"] = self.tasks.fingerprint
+        if built is not None:
+            described["architecture"]["built"] = built
+        described["tasks"]["identity"] = fingerprint
         described["method"]["version"] = self.method.version
+        for part, name in _digests(described):
+            part[name] = _BEFORE_TRAINING.get(part[name], part[name])
         return described
+
+    def keep_described(self, described: Mapping[int, dict[str, Any]]) -> None:
+        """Remember that code is as it was before training, although training has changed values that it reads.
+
+        Such values are caches, lists of losses and counters. What else changes them is an edit.
+
+        Args:
+            described: What `describe` returned before training, by seed.
+        """
+        for seed, before in described.items():
+            for (part, name), (old, _) in zip(_digests(self.describe(seed)), _digests(before), strict=False):
+                if part[name] != old[name]:
+                    _BEFORE_TRAINING[part[name]] = old[name]
 
     def initial_network(self, seed: int) -> nn.Module:
         """Build the network with which training starts.
@@ -174,13 +191,13 @@ class Experiment:
     def _built(self, seed: int) -> str:
         """Return the digest of the initial network, after checking that it depends on the seed alone."""
         with torch.random.fork_rng(devices=[]):
-            built, again = (network_digest(self.initial_network(seed)) for _ in range(2))
+            built, again = (network_lines(self.initial_network(seed)) for _ in range(2))
         if built != again:
             raise ValueError(
                 f"architecture={reprlib.repr(self.architecture)}: build(seed) gave two different networks for the same "
-                "seed, so results could not be repeated; call torch.manual_seed(seed) first in build()"
+                f"seed, so results could not be repeated; {_way_out(built, again)}"
             )
-        return built
+        return digest_of(built)
 
     def check(self, tasks: Iterable[str]) -> None:
         """Raise an error for unknown tasks before anything is trained, if `self.tasks` has a method `check`.
@@ -197,6 +214,24 @@ class Experiment:
         if check is not None:
             for task in dict.fromkeys(tasks):
                 check(task)
+
+
+_BEFORE_TRAINING: dict[str, str] = {}
+"""Digests of code and networks before training, by what they were after it."""
+
+
+def _digests(described: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield the settings of each part that have a digest of code or of a network, and the digest's name."""
+    for part in described.values():
+        yield from ((part, name) for name in ("code", "built", "network") if isinstance(part.get(name), str))
+
+
+def _way_out(built: list[str], again: list[str]) -> str:
+    """Say in what two networks of the same seed differ, and what to do."""
+    first = next((k for k, (one, other) in enumerate(zip(built, again, strict=False)) if one != other), 0)
+    if any(line.startswith("module ") for line in built[:first]):  # after the weights
+        return f"a value that modules read was {built[first]}, then {again[first]}; let it depend on the seed alone"
+    return "call torch.manual_seed(seed) first in build()"
 
 
 _SIGNATURES = {

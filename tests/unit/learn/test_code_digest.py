@@ -34,6 +34,7 @@ from ebbing.learn import TaskData
 
 WIDTHS = [3, 4]
 RATE = 0.1
+KEPT = {}
 
 
 def rate(step):
@@ -246,6 +247,52 @@ def test_networks_built_without_the_seed_raise(experiment, store):
     careless = experiment("        torch.manual_seed(seed)\n", "")
     with pytest.raises(ValueError, match=r"build\(seed\) gave two different networks for the same seed"):
         execute(careless, NODES, store)
+
+
+def test_networks_that_count_themselves_raise(experiment, store):
+    counting = experiment("        super().__init__()\n", "        super().__init__()\n        WIDTHS.append(5)\n")
+    with pytest.raises(ValueError, match=r"that modules read was .*, then .*; let it depend"):
+        execute(counting, NODES, store)
+
+
+LEARN = """class MyLearner:
+    def __init__(self, network):
+        self.network, self.tasks = network, []
+
+    def learn(self, task, data, **options):
+"""
+KEEPS = {
+    "dictionary": "KEPT[task] = data",
+    "list": "KEPT.setdefault('losses', []).append(0.1)",
+    "attribute of the class": "type(self).last = task",
+    "attribute of a function": "rate.last = task",
+}
+"""What a user's `learn` may keep while it trains."""
+
+
+@pytest.mark.parametrize("what", KEEPS)
+def test_what_training_keeps_is_no_edit(experiment, store, trained, what):
+    change = LEARN, f"{LEARN}        {KEEPS[what]}\n"
+    made = experiment(*change)
+    before = execute(made, NODES, store)
+    trained.clear()
+    assert [execute(same, NODES, store) for same in (made, experiment(*change))] == [before, before]
+    assert trained == []
+
+
+def test_edits_after_training_that_keeps_values_count(experiment, store, trained):
+    made = experiment(LEARN, f"{LEARN}        KEPT[task] = data\n")
+    execute(made, NODES, store)
+    trained.clear()
+    sys.modules["mine"].__dict__["RATE"] = 0.2
+    execute(made, NODES, store)
+    assert len(trained) == len(NODES)
+
+
+def test_data_that_is_read_once_enters_the_key_of_every_seed(experiment):
+    reads = "    @property\n    def fingerprint(self):\n        return KEPT.setdefault('data', 'mine')\n"
+    made = experiment('    fingerprint: str = "mine"\n', reads)
+    assert made.describe(0)["tasks"] == made.describe(1)["tasks"]
 
 
 def test_describing_leaves_the_global_generator_alone(experiment):

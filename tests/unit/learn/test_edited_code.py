@@ -193,6 +193,22 @@ def test_digest_does_not_depend_on_places_and_comments(tmp_path, digest):
     assert digest(tmp_path / "commented", commented) == expected
 
 
+def test_modules_of_a_package_may_refer_to_each_other(tmp_path, monkeypatch):
+    names = [f"part_{k}" for k in range(14)]
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "__init__.py").touch()
+    imports = "".join(f"from parts import {name}\n" for name in names)
+    for name in names:
+        (tmp_path / "parts" / f"{name}.py").write_text(f"{imports}RATE = 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    text = f"import parts\n{imports}{READS}".replace("VALUE", " + ".join(f"parts.{name}.RATE" for name in names))
+    digests = [made(text)]
+    for module in (importlib.import_module(f"parts.{name}") for name in (names[-1], names[0])):
+        monkeypatch.setattr(module, "RATE", 2)
+        digests.append(made(text))
+    assert len({*digests}) == 3
+
+
 def test_a_users_file_may_be_named_like_one_of_python(tmp_path, digest):
     found = digest(tmp_path / "one", NOISE, name="test")
     assert found == digest(tmp_path / "one", NOISE)

@@ -195,3 +195,15 @@ def test_digests_are_the_same_in_every_process():
     code = f"import sys; sys.path[:0] = {folders!r}; {program}"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)
     assert found.stdout.split() == [network_digest(one()) for one, _ in PAIRS.values()]
+
+
+def test_weights_without_a_shape_raise():
+    with pytest.raises(ValueError, match=r"0\.weight of a lazy layer has no shape yet.*; call the network once"):
+        network_digest(nn.Sequential(nn.LazyLinear(2)))
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")  # by PyTorch itself
+def test_compiled_networks_have_the_same_digest():
+    one, again = (network_digest(torch.compile(with_attribute(1))) for _ in range(2))  # type: ignore[arg-type]
+    assert one == again
+    assert one != network_digest(torch.compile(with_attribute(2)))  # type: ignore[arg-type]
