@@ -21,7 +21,7 @@ from typing import Any
 
 from ebbing.learn._code_objects import is_foreign
 from ebbing.learn._description import Description, deep_recursion
-from ebbing.learn._object_state import is_cached
+from ebbing.learn._irrelevant_parts import is_cached
 
 
 @deep_recursion()

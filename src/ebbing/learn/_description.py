@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Set
@@ -19,7 +18,6 @@ from inspect import getattr_static
 from pathlib import PurePath
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
-from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import numpy as np
 import torch
@@ -27,13 +25,8 @@ from torch import Tensor, nn
 from torch.nn.parameter import is_lazy
 
 from ebbing.learn._code_objects import CodeReading, is_made_by_user, is_own
-from ebbing.learn._object_state import enclosing_variables, is_cached, object_state, tensor_digest
-
-_GENERATED = frozenset(("__repr__", "__eq__", "__hash__", "__setattr__", "__delattr__", "__replace__"))
-"""Functions that `dataclass` writes besides `__init__`."""
-
-_OF_EVERY_MODULE = frozenset((*vars(nn.Module()), "_compiled_call_impl"))
-"""What PyTorch keeps in every module: its parameters, its hooks, whether it trains, what it has compiled."""
+from ebbing.learn._irrelevant_parts import folders, is_cached, is_generated, is_log, own_attributes, without_place
+from ebbing.learn._object_state import enclosing_variables, object_state, tensor_digest
 
 _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 
@@ -46,13 +39,6 @@ _DEPTH = 100_000
 """How deeply calls may be nested while objects are described."""
 
 _FUNCTIONS = (FunctionType, staticmethod, classmethod, property)
-
-_BY_TYPE = (type(os.environ), logging.Logger, WeakKeyDictionary, WeakSet, WeakValueDictionary)
-"""The environment, logs and caches, on which no result should depend."""
-
-_BY_TYPE_IN = ("aim.", "comet_ml.", "concurrent.", "loguru.", "mlflow.", "rich.", "threading.", "tqdm.", "wandb.")
-_BY_TYPE_IN += ("tensorboardX.", "torch.utils.tensorboard.")
-"""Modules of logs, progress bars and threads, on which no result should depend either."""
 
 
 @contextmanager
@@ -86,6 +72,7 @@ class Description:
         self.has_own_code = False
         self._packages = packages or set()
         self._is_of_member = False
+        self._folders: dict[str, None] = {}  # of the user's files
         self._installed: dict[type, bool] = {}
         self._seen: dict[int, tuple[int, Any]] = {}  # by identity; what was seen is kept alive, so that none is reused
 
@@ -95,13 +82,15 @@ class Description:
         Args:
             value: The value.
         """
-        if type(value) in _PLAIN or isinstance(value, np.generic):
+        if type(value) is str:
+            self.lines.append(repr(without_place(value, self._folders)))
+        elif type(value) in _PLAIN or isinstance(value, np.generic):
             self.lines.append(repr(value))
         elif isinstance(value, Enum):
             self.lines.append(f"{type(value).__qualname__}.{value.name}")
             self.add(type(value))
         elif isinstance(value, PurePath):
-            self.lines.append(os.fspath(value))
+            self.lines.append(without_place(os.fspath(value), self._folders))
         elif type(value) is tuple:  # equal ones may be one object or several
             self._add_all(value)
         elif isinstance(value, tuple | str):
@@ -113,7 +102,7 @@ class Description:
 
     def _add_new(self, value: Any) -> None:  # noqa: PLR0912 (one branch per kind of value)
         """Describe a value that was not met before."""
-        if _is_log(value):
+        if is_log(value):
             self.lines.append(type(value).__qualname__)
         elif isinstance(value, nn.Module):
             self.add_network(value)
@@ -177,9 +166,7 @@ class Description:
         for name, module in modules:
             self.lines.append(f"module {name}")
             self.add(type(module))
-            is_compiled = "_orig_mod" in module._modules  # by torch.compile, whose attributes have addresses
-            own = {} if is_compiled else {k: v for k, v in vars(module).items() if k not in _OF_EVERY_MODULE}
-            self._add_items({key: own[key] for key in sorted(own)})
+            self._add_items(own_attributes(module))
             for hooks in _HOOKS:
                 if hooked := vars(module)[hooks]:
                     self.lines.append(hooks)
@@ -216,12 +203,13 @@ class Description:
             self.lines.append(_name(kind))
             return
         self.has_own_code = True
+        self._folders |= dict.fromkeys(folders(vars(sys.modules.get(kind.__module__, object))))
         self.lines.append(f"class {kind.__qualname__}")
         self._add_all((type(kind), *kind.__mro__[1:]))
         settings = {field.name for field in fields(kind)} if is_dataclass(kind) else set()  # their values are described
         for name, value in vars(kind).items():
             hidden = name.startswith("__") and not isinstance(value, _FUNCTIONS)
-            if not (hidden or name in settings or (is_dataclass(kind) and _is_generated(name, value))):
+            if not (hidden or name in settings or (is_dataclass(kind) and is_generated(name, value))):
                 self.lines.append(f".{name}")
                 self.add(value)
 
@@ -231,6 +219,7 @@ class Description:
             self.lines.append(_name(function))
             return
         self.has_own_code = True
+        self._folders |= dict.fromkeys(folders(function.__globals__))
         self.lines.append(f"def {function.__qualname__}")
         self._add_all((function.__defaults__, function.__kwdefaults__, vars(function)))
         enclosing = enclosing_variables(function)
@@ -331,15 +320,3 @@ def _name(value: type | FunctionType) -> str:
     """The name of what is installed; ebbing's own may move from module to module."""
     module = str(value.__module__)
     return value.__qualname__ if module.partition(".")[0] == "ebbing" else f"{module}.{value.__qualname__}"
-
-
-def _is_generated(name: str, value: Any) -> bool:
-    """Whether `dataclass` may have written a function."""
-    if name == "__init__" and isinstance(value, FunctionType):
-        return value.__code__.co_qualname.startswith("__create_fn__.")
-    return name in _GENERATED
-
-
-def _is_log(value: Any) -> bool:
-    """Whether no result should depend on an object."""
-    return isinstance(value, _BY_TYPE) or f"{type(value).__module__}.".startswith(_BY_TYPE_IN)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import copyreg
-import functools
 import hashlib
 from collections.abc import Mapping, Sequence, ValuesView
-from inspect import getattr_static
 from types import FunctionType
 from typing import Any
 
@@ -34,19 +32,6 @@ def object_state(value: Any) -> tuple[Any, ...]:
         return (made,)
     items, pairs = (*made[3:5], None, None)[:2]  # of lists and dictionaries
     return *made[1:3], [*(items or ())], dict(pairs or ())
-
-
-def is_cached(kind: type, name: Any) -> bool:
-    """Return whether an attribute of a class's instances is computed from the others, at the first use.
-
-    Args:
-        kind: The class.
-        name: The name of the attribute.
-
-    Returns:
-        Whether it is so.
-    """
-    return isinstance(name, str) and isinstance(getattr_static(kind, name, None), functools.cached_property)
 
 
 def enclosing_variables(function: FunctionType) -> dict[str, Any]:

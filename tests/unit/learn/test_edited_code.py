@@ -209,6 +209,22 @@ def test_modules_of_a_package_may_refer_to_each_other(tmp_path, monkeypatch):
     assert len({*digests}) == 3
 
 
+PLACES = ("__file__", "os.path.dirname(__file__)", "pathlib.Path(__file__).resolve().parent.parent / 'data'")
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    "text", ["VALUE = PLACE\n" + READS, READS.replace("return", "return self.DATA;") + "    DATA = PLACE\n"]
+)
+def test_digest_does_not_depend_on_the_folder_of_the_file(tmp_path, digest, text, place):
+    one, another = (
+        digest(tmp_path / name, "import pathlib\n" + text.replace("PLACE", place)) for name in ("one", "other")
+    )
+    assert one == another
+    elsewhere = digest(tmp_path / "one", "import pathlib\n" + text.replace("PLACE", f"str({place}) + 's'"))
+    assert elsewhere != one
+
+
 def test_a_users_file_may_be_named_like_one_of_python(tmp_path, digest):
     found = digest(tmp_path / "one", NOISE, name="test")
     assert found == digest(tmp_path / "one", NOISE)
