@@ -12,9 +12,10 @@ from safetensors.torch import load
 from ebbing._pages import Page, forgotten_picture, matrix_picture
 from ebbing._tables import Table, Tabular, to_frame
 from ebbing._validate import Array
+from ebbing.learn._code_objects import is_foreign
 from ebbing.learn.experiment import Experiment
 from ebbing.learn.sequences import prefix_tree
-from ebbing.learn.tasks.base import occurrences
+from ebbing.learn.tasks.base import Tasks, occurrences
 from ebbing.learn.training._state_file import decode_json, dump, encode_json
 from ebbing.metrics import remembering
 from ebbing.metrics._summary import MetricSummary, summarize
@@ -166,7 +167,7 @@ def train_streams(
     Raises:
         ValueError: If the tasks are regression.
     """
-    if getattr(experiment.tasks, "regression", False):
+    if seeds and _is_regression(experiment.tasks, tasks, seeds[0]):
         raise ValueError(
             f"tasks={type(experiment.tasks).__name__}(...) are regression, which has no accuracies: a stream is told "
             "by them; train prefix_tree([tasks], seed) with ebbing.runs.execute, which returns errors"
@@ -197,6 +198,13 @@ def train_streams(
     num_pending = {seed: sum(1 for other, path in execution.pending if other == seed and path) for seed in seeds}
     execution.run(resources)
     return [collect(seed) for seed in seeds]
+
+
+def _is_regression(source: Tasks, tasks: Sequence[str], seed: int) -> bool:
+    """Whether labels are numbers, which only the data of a user's own tasks may say."""
+    if hasattr(source, "regression") or not is_foreign(type(source).__module__):
+        return bool(getattr(source, "regression", False))
+    return source.load(occurrences(tasks)[0], seed).regression
 
 
 def _plain_task_names(learner: bytes) -> bytes:

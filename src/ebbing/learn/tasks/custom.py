@@ -159,11 +159,11 @@ def _check_names(train: Mapping[str, Data], test: Mapping[str, Data]) -> None:
 def _check_splits(name: str, data: TaskData) -> None:
     """Raise an error if training and test data differ in shape or type."""
     inputs = [_describe(part) for part in (data.train_inputs, data.test_inputs)]
-    labels = [part.dtype for part in (data.train_labels, data.test_labels)]
+    labels = [_describe(part) for part in (data.train_labels, data.test_labels)]
     if inputs[0] != inputs[1] or labels[0] != labels[1]:
         raise ValueError(
-            f"task {name!r}: an input is {inputs[0]} with {labels[0]} labels in train, "
-            f"{inputs[1]} with {labels[1]} labels in test; make them equal"
+            f"task {name!r}: an input is {inputs[0]} with a label {labels[0]} in train, "
+            f"{inputs[1]} with a label {labels[1]} in test; make them equal"
         )
 
 

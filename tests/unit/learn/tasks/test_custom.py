@@ -335,6 +335,24 @@ def test_streams_refuse_regression(tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
+class OwnNumbers:
+    """A user's own tasks, of which only the data says that they are regression."""
+
+    fingerprint = "own"
+
+    def settings(self):
+        return {}
+
+    def load(self, occurrence, seed):
+        return own(NUMBERS, NUMBERS, regression=True).load("a", seed)
+
+
+def test_streams_refuse_regression_of_own_tasks(tmp_path):
+    experiment = Experiment(OwnNumbers(), Linear(), Sgd(epochs=1))
+    with pytest.raises(ValueError, match=r"^tasks=OwnNumbers\(\.\.\.\) are regression"):
+        train_streams(experiment, ["a", "b"], [0], Store(tmp_path / "runs"))
+
+
 # Bad data
 
 
@@ -432,15 +450,20 @@ def test_data_that_is_no_dictionary_raises(given):
         own(TRAIN, given)
 
 
+def test_different_numbers_of_labels_in_train_and_test_raise():
+    with pytest.raises(ValueError, match=r"label torch\.float32 of shape \(1,\) in train, .* of shape \(2,\) in test"):
+        own({"a": (ONE, np.ones((3, 1)))}, {"a": (ONE, np.ones((3, 2)))}, regression=True)
+
+
 @pytest.mark.parametrize(
     ("test", "said"),
     [
         (
             (np.ones((3, 5)), YES),
-            "torch.float32 of shape (2,) with torch.float32 labels in train, torch.float32 of shape (5,)",
+            "with a label torch.float32 of shape (1,) in train, torch.float32 of shape (5,)",
         ),
         ((np.ones((3, 2), int), YES), "torch.int64 of shape (2,)"),
-        ((ONE, np.array([0, 1, 1])), "with torch.int64 labels in test; make them equal"),
+        ((ONE, np.array([0, 1, 1])), "with a label torch.int64 of shape () in test; make them equal"),
     ],
 )
 def test_different_shapes_in_train_and_test_raise(test, said):
