@@ -20,6 +20,7 @@ ORDER = (
     "_lazy",
     "_limits",
     "_validate",
+    "_rounding",
     "_ranks",
     "_significance",
     "_weak_cache",

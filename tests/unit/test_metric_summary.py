@@ -32,6 +32,8 @@ def test_summary_line_by_line():
         ([0.7, 0.4], "On average old tasks got better by 0.05; cats got worse, from 0.7 to 0.6."),
         ([0.7, 0.5], "On average old tasks stayed as they were; cats got worse, from 0.7 to 0.6."),
         ([0.6, 0.6], "Nothing was forgotten; on average old tasks stayed as they were."),
+        ([0.2 + 0.4, 0.6], "Nothing was forgotten; on average old tasks stayed as they were."),
+        ([0.8, 0.4], "On average old tasks stayed as they were; cats got worse, from 0.8 to 0.6."),
         ([np.nan, 0.6], "metric"),  # no sentence where an entry is missing
     ],
 )
@@ -42,6 +44,15 @@ def test_summary_says_what_was_forgotten(first, sentence):
     assert lines[5].startswith(sentence)
     lost = [first[0] - 0.6, first[1] - 0.6, 0.0]
     assert found.forgotten == pytest.approx(lost, nan_ok=True)
+
+
+def test_rounding_errors_are_not_shown():
+    matrix = np.array([[[0.1 + 0.2, 0.5], [0.3, 0.9]], [[0.8, 0.5], [0.6, 0.9]], [[0.4, 0.5], [0.6, 0.9]]])
+    for some in (matrix[0], matrix):
+        found = metrics.summary(some, kind="accuracy")
+        assert found.forgotten.flat[0] == 0
+        assert "e-1" not in found.summary() + repr(found)
+    assert re.search(r"\nforgetting +0 ± 0\.12 ", found.summary())
 
 
 def test_several_tasks_that_got_worse_are_counted():

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+import numpy as np
+
+from ebbing._rounding import without_rounding_errors
 from ebbing._tables import format_number
 from ebbing._validate import Array
 
@@ -32,14 +35,15 @@ def forgotten_sentence(
         The sentence; empty if there is no old task or a number is missing.
 
     Example:
-        >>> import numpy as np
         >>> forgotten_sentence(["cats"], np.array([0.9]), np.array([0.7]), np.array([0.2]))
         'On average 0.2 was forgotten; most of cats, from 0.9 to 0.7.'
     """
     if len(lost) == 0 or not (abs(lost) < float("inf")).all():
         return ""
     forgotten, better, same, worse = _WORDS[tense]
-    mean, worst = float(lost.mean()), int(lost.argmax())
+    levels = np.stack([just_learned, at_the_end])
+    lost = without_rounding_errors(lost, levels)
+    mean, worst = float(without_rounding_errors(lost.mean(), levels)), int(lost.argmax())
     size = format_number(abs(mean), ".4g")
     first, last = (format_number(float(values[worst]), ".4g") for values in (just_learned, at_the_end))
     between = f"from {first} to {last}"

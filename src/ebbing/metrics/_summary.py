@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ebbing._pages import FORGOTTEN, Page, Picture, forgotten_size
+from ebbing._rounding import without_rounding_errors
 from ebbing._tables import Table, Tabular, abridged_rows, format_number, to_frame
 from ebbing._warnings import warn
 from ebbing.metrics import _paper, _variants
@@ -81,7 +82,7 @@ class MetricSummary(Tabular):
     @property
     def forgotten(self) -> Values:
         """How much worse each task is at the end than just learned (..., T); negative where it got better."""
-        return SIGN[self.kind] * (self.at_the_end - self.just_learned) + 0.0  # no -0.0
+        return without_rounding_errors(SIGN[self.kind] * (self.at_the_end - self.just_learned), self.matrix)
 
     @property
     def hardly_learned(self) -> tuple[str, ...]:
@@ -134,7 +135,8 @@ class MetricSummary(Tabular):
 
     def __repr__(self) -> str:
         shown = {name: self.values[name] for name in ("forgetting", "average_accuracy", "generalization_error")}
-        means = "".join(f", {name}={np.mean(v):.5g}" for name, v in shown.items() if v is not None)
+        levels = {name: without_rounding_errors(np.mean(v), self.matrix) for name, v in shown.items() if v is not None}
+        means = "".join(f", {name}={level:.5g}" for name, level in levels.items())
         return f"MetricSummary({self.tasks} task{'s' * (self.tasks > 1)}, kind={self.kind!r}{means})"
 
     def _page(self) -> Page:
@@ -150,7 +152,7 @@ class MetricSummary(Tabular):
         columns = {"just learned": self.just_learned, "at the end": self.at_the_end, "forgotten": self.forgotten}
         if not np.isnan(self.matrix[..., 0, :]).any():
             columns = {"initial model": self.matrix[..., 0, :]} | columns
-        means = [self._mean(values) for values in columns.values()]
+        means = [without_rounding_errors(self._mean(values), self.matrix) for values in columns.values()]
         rows = abridged_rows(
             self.tasks, lambda i: [self.names[i], *(format_number(float(mean[i]), ".4g") for mean in means)]
         )
@@ -182,10 +184,10 @@ class MetricSummary(Tabular):
                 curve = np.asarray(value).reshape(-1, np.shape(value)[-1]).mean(axis=0)
                 rows.append([name, "below", formula])
                 mean = ", mean over the matrices" if several else ""
-                numbers = "  ".join(format_number(v, ".5g") for v in curve)
+                numbers = "  ".join(format_number(v, ".5g") for v in without_rounding_errors(curve, self.matrix))
                 notes.append(f"forgetting_curve, F_2 to F_{self.tasks}{mean}: {numbers}")
             else:
-                rows.append([name, _mean_with_error(np.ravel(value)), formula])
+                rows.append([name, _mean_with_error(np.ravel(value), self.matrix), formula])
         if several:
             notes.append("Values are means over the matrices ± their standard errors.")
         notes.append(
@@ -286,8 +288,8 @@ def _compute(L: Values, kind: Kind) -> tuple[dict[str, Values | None], dict[str,
     return values, reasons
 
 
-def _mean_with_error(values: Values) -> str:
-    text = format_number(float(values.mean()), ".5g")
+def _mean_with_error(values: Values, matrix: Values) -> str:
+    text = format_number(float(without_rounding_errors(values.mean(), matrix)), ".5g")
     if len(values) < 2:
         return text
     scale = float(np.abs(values).max()) or 1.0  # squares of very small or large numbers under- or overflow

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ebbing._rounding import without_rounding_errors
 from ebbing._tables import format_number
 from ebbing._validate import Array
 from ebbing.order._tables import describe_objective
@@ -132,11 +133,11 @@ def _draw_orders(
     values: Array, shown: Sequence[float], objective: Objective, *, best: str = "advised", scale: float, ax: Axes
 ) -> Axes:
     """Draw the values of orders, and lines at four of them: the best, the given, the mean and the worst one."""
-    values, shown = np.sort(_rounded(values, scale)), _rounded(np.array(shown), scale).tolist()
+    values, levels = (without_rounding_errors(some, scale) for some in (np.sort(values), shown))
     ax.plot(np.arange(1, len(values) + 1), values, ".", color=GRAY, ms=6 if len(values) <= _DOTS_UP_TO else 2)
     looks = ((best, BLUE, "-"), ("as given", GREEN, "--"), ("random, mean", GRAY, ":"), ("worst", VERMILION, "-."))
     lines = []
-    for value, text, (label, color, style) in zip(shown, format_alike(shown, apart=True), looks, strict=True):
+    for value, text, (label, color, style) in zip(levels.tolist(), format_alike(levels, apart=True), looks, strict=True):
         rank = min(1 + int(np.sum(values < value - 1e-12)), len(values))
         lines.append(ax.axhline(value, color=color, ls=style, lw=1.2, label=f"{label}: {text}"))
         if label != "random, mean":
@@ -150,11 +151,6 @@ def _draw_orders(
         ax, lines, [str(line.get_label()) for line in lines], loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2
     )
     return ax
-
-
-def _rounded(values: Array, scale: float) -> Array:
-    """Return values with 0 for what is zero but for rounding errors, beside numbers of the size `scale`."""
-    return np.where(abs(values) < 1e-12 * scale, 0.0, values)
 
 
 def plot_forecast(forecast: Forecast, plan: ForecastPlan) -> Figure:

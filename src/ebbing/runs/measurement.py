@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ebbing import metrics
 from ebbing._pages import Page, Picture, Size
 from ebbing._ranks import rank_correlation
+from ebbing._rounding import without_rounding_errors
 from ebbing._tables import Table, Tabular, count_of, format_number, to_frame, with_article
 from ebbing._validate import Array
 from ebbing.forecasting import Forecast
@@ -74,6 +75,11 @@ class Measurement(Tabular):
         return None if self.accuracies is None else self.accuracies[:, :, -1].mean(axis=-1)
 
     @property
+    def _mean_forgetting(self) -> Array:
+        """Forgetting of each order, on average over seeds (orders,)."""
+        return without_rounding_errors(self.forgetting.mean(axis=1), self.errors)
+
+    @property
     def _learned(self) -> Array:
         return _just_learned(self.errors)
 
@@ -125,7 +131,7 @@ class Measurement(Tabular):
         return ForecastComparison(
             self.orders,
             predicted,
-            self.forgetting.mean(axis=1),
+            self._mean_forgetting,
             predicted_accuracy,
             None if self.final_accuracy is None else self.final_accuracy.mean(axis=1),
             getattr(forecast, "training", ""),
@@ -179,7 +185,7 @@ class Measurement(Tabular):
     def _answer(self) -> str:
         if len(self.orders) < 2 or self._doubts():
             return ""
-        F = self._without_rounding_errors(self.forgetting.mean(axis=1))
+        F = self._mean_forgetting
         best, worst = (short_order(self.orders[k]) for k in (F.argmin(), F.argmax()))
         least, most, mean = (format_number(float(value), ".4g") for value in (F.min(), F.max(), F.mean()))
         if F.min() == F.max():
@@ -187,7 +193,7 @@ class Measurement(Tabular):
         return f"The order {best} forgot least: {least}. {worst} forgot most: {most}. The mean of all orders is {mean}."
 
     def _tables(self) -> Sequence[Table]:
-        F, G = self._without_rounding_errors(self.forgetting.mean(axis=1)), self.generalization.mean(axis=1)
+        F, G = self._mean_forgetting, self.generalization.mean(axis=1)
         ranked = np.argsort(F, kind="stable")
         shown = ranked if len(ranked) <= 10 else [*ranked[:5], *ranked[-5:]]
         columns = ["order", "forgetting", "generalization error"]
@@ -195,7 +201,7 @@ class Measurement(Tabular):
         if self.final_accuracy is not None:
             columns.append("accuracy at the end")
             rows = [[*row, f"{self.final_accuracy[k].mean():.0%}"] for row, k in zip(rows, shown, strict=True)]
-        mean = float(self._without_rounding_errors(F.mean()))
+        mean = float(without_rounding_errors(F.mean(), self.errors))
         notes = [
             *self._doubts(),
             f"Mean of all orders: forgetting {format_number(mean, '.4g')}. {self._describe_errors()}",
@@ -227,10 +233,6 @@ class Measurement(Tabular):
     def _format(self, error: float) -> str:
         """Return an error; those of regression have any scale, so more digits are told apart."""
         return format_number(error, ".2g" if self.kind == "accuracy" else ".4g")
-
-    def _without_rounding_errors(self, forgetting: Any) -> Array:
-        """Return forgetting with 0 for what is zero but for rounding errors, as differences of equal errors are."""
-        return np.where(np.abs(forgetting) < 1e-12 * np.abs(self.errors).max(), 0.0, forgetting)
 
     def _doubts(self) -> list[str]:
         """Return a warning if some tasks were hardly learned, or have a higher error than before training."""
