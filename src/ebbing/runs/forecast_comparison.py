@@ -10,6 +10,7 @@ import numpy as np
 
 from ebbing._pages import Page, Picture
 from ebbing._ranks import rank_correlation
+from ebbing._rounding import without_rounding_errors
 from ebbing._tables import Table, Tabular, count_of, format_number, to_frame
 from ebbing._validate import Array
 from ebbing.order._tables import join_names
@@ -69,13 +70,14 @@ class ForecastComparison(Tabular):
     @property
     def orders_better(self) -> float:
         """The share of orders that forget less than the one that is predicted to forget least."""
-        return float(np.mean(self.measured < self._chosen - 1e-12))
+        return float(np.mean(without_rounding_errors(self.measured - self._chosen, self.measured) < 0))
 
     @property
     def regret(self) -> float:
         """What the order predicted best forgets beyond the best one, in units of a mean order beyond the best one."""
-        stake = float(self.measured.mean() - self.measured.min())
-        return float(self._chosen - self.measured.min()) / stake if stake > 0 else 0.0
+        best = self.measured.min()
+        lost, stake = without_rounding_errors([self._chosen - best, self.measured.mean() - best], self.measured)
+        return float(lost / stake) if stake > 0 else 0.0
 
     @property
     def _is_regression(self) -> bool:

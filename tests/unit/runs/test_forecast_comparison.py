@@ -32,6 +32,18 @@ def test_equal_orders_have_no_regret():
     assert (equal.regret, equal.orders_better, equal.rank_correlation) == (0, 0, 0)
 
 
+@pytest.mark.parametrize("unit", [1.0, 1e-14, 1e14])
+def test_scores_have_no_unit(unit):
+    """Errors of regression are in squared units of the labels."""
+    found = replace(COMPARISON, predicted=unit * COMPARISON.predicted, measured=unit * COMPARISON.measured)
+    assert (found.orders_better, found.regret) == pytest.approx((1 / 3, 0.5))
+
+
+def test_equal_orders_have_no_regret_for_rounding_errors():
+    equal = ForecastComparison(ORDERS, np.array([0.3, 0.1, 0.6]), np.array([0.3, 0.1 + 0.2, 0.3]))
+    assert (equal.regret, equal.orders_better) == (0, 0)
+
+
 def test_summary_lists_orders_by_measured_forgetting():
     lines = COMPARISON.summary().splitlines()
     assert lines[0] == "Predicted and measured; least measured forgetting first"
