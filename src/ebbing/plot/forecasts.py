@@ -137,7 +137,9 @@ def _draw_orders(
     ax.plot(np.arange(1, len(values) + 1), values, ".", color=GRAY, ms=6 if len(values) <= _DOTS_UP_TO else 2)
     looks = ((best, BLUE, "-"), ("as given", GREEN, "--"), ("random, mean", GRAY, ":"), ("worst", VERMILION, "-."))
     lines = []
-    for value, text, (label, color, style) in zip(levels.tolist(), format_alike(levels, apart=True), looks, strict=True):
+    for value, text, (label, color, style) in zip(
+        levels.tolist(), format_alike(levels, apart=True), looks, strict=True
+    ):
         rank = min(1 + int(np.sum(values < value - 1e-12)), len(values))
         lines.append(ax.axhline(value, color=color, ls=style, lw=1.2, label=f"{label}: {text}"))
         if label != "random, mean":

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
+GAINS = "Where forgetting is negative, old tasks got better."
+"""What to tell beside such numbers."""
+
 MOST_SHOWN = 10
 """Orders up to which all are listed."""
 
@@ -158,6 +161,8 @@ class ForecastComparison(Tabular):
 
     def _notes(self) -> list[str]:
         notes = [answer] if (answer := self._answer()) else []
+        if min(self.predicted.min(), self.measured.min()) < 0:
+            notes.append(GAINS)
         if len(self.orders) >= FEW_ORDERS:
             notes.append(
                 f"Rank correlation of predicted and measured forgetting over {len(self.orders)} orders: "

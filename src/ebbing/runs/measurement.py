@@ -20,7 +20,7 @@ from ebbing.forecasting._seeds import NOTHING_RANDOM, are_identical
 from ebbing.forecasting._summary import Kind
 from ebbing.metrics._hardly_learned import HARDLY
 from ebbing.order._tables import join_names, short_order
-from ebbing.runs.forecast_comparison import ForecastComparison
+from ebbing.runs.forecast_comparison import GAINS, ForecastComparison
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -189,8 +189,14 @@ class Measurement(Tabular):
         best, worst = (short_order(self.orders[k]) for k in (F.argmin(), F.argmax()))
         least, most, mean = (format_number(float(value), ".4g") for value in (F.min(), F.max(), F.mean()))
         if F.min() == F.max():
-            return f"All {len(F)} orders forgot the same: {least}."
-        return f"The order {best} forgot least: {least}. {worst} forgot most: {most}. The mean of all orders is {mean}."
+            answer = f"All {len(F)} orders forgot the same: {least}."
+        elif F.max() <= 0:
+            gains = [format_number(-float(value), ".4g") for value in (F.min(), F.max())]
+            return f"No order forgot: old tasks got better, by {gains[0]} in {best}, and by {gains[1]} in {worst}."
+        else:
+            answer = f"The order {best} forgot least: {least}. {worst} forgot most: {most}."
+            answer += f" The mean of all orders is {mean}."
+        return f"{answer} {GAINS}" if F.min() < 0 else answer
 
     def _tables(self) -> Sequence[Table]:
         F, G = self._mean_forgetting, self.generalization.mean(axis=1)
@@ -206,6 +212,8 @@ class Measurement(Tabular):
             *self._doubts(),
             f"Mean of all orders: forgetting {format_number(mean, '.4g')}. {self._describe_errors()}",
         ]
+        if F.min() < 0:
+            notes.append(GAINS)
         if self.accuracies is not None:
             notes.append(
                 f"Mean accuracy: {self.accuracies[:, :, 0].mean():.0%} before training, "

@@ -73,6 +73,14 @@ def test_summary_of_regression_has_errors_at_the_end():
     assert "Measured: 300; the best order 200, a mean order 400." in text
 
 
+def test_gains_are_not_called_forgetting():
+    note = "Where forgetting is negative, old tasks got better."
+    for name in ("predicted", "measured"):
+        lower = replace(COMPARISON, **{name: getattr(COMPARISON, name) - 0.35})
+        assert note in lower.summary()
+    assert note not in COMPARISON.summary()
+
+
 def test_one_order_has_no_ranking():
     one = ForecastComparison(ORDERS[:1], np.array([0.3]), np.array([0.2]))
     assert np.isnan(one.rank_correlation)

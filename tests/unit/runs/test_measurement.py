@@ -187,6 +187,39 @@ def test_training_without_success_is_doubted(after, said):
     assert f"error {after} just learned, 0.5 before" in text
 
 
+@pytest.mark.parametrize(
+    ("lost", "answer", "noted"),
+    [
+        (
+            (0.2, 0.1),
+            "The order b > a forgot least: 0.1. a > b forgot most: 0.2. The mean of all orders is 0.15.",
+            False,
+        ),
+        (
+            (-0.05, 0.1),
+            "The order a > b forgot least: -0.05. b > a forgot most: 0.1. The mean of all orders is 0.0",
+            True,
+        ),
+        ((-0.05, -0.1), "No order forgot: old tasks got better, by 0.1 in b > a, and by 0.05 in a > b.", True),
+        (
+            (-0.05, -0.05),
+            "All 2 orders forgot the same: -0.05. Where forgetting is negative, old tasks got better.",
+            True,
+        ),
+        ((0, 0), "All 2 orders forgot the same: 0.", False),
+    ],
+)
+def test_gains_are_not_called_forgetting(lost, answer, noted):
+    errors = np.full((2, 1, 3, 2), 0.5)
+    errors[:, :, 1:] = 0.25
+    errors[:, 0, 2, 0] += lost
+    found = Measurement((("a", "b"), ("b", "a")), (0,), errors)
+    assert found._answer().startswith(answer)
+    assert ("Where forgetting is negative, old tasks got better." in " ".join(found.summary().split())) == noted
+    if max(lost) > 0:
+        assert found._answer().endswith("old tasks got better.") == noted
+
+
 @pytest.mark.parametrize(("kind", "outputs"), [("yes or no", 1), ("classes", 3)])
 def test_divergence_is_an_error_in_words(tmp_path, kind, outputs):
     with pytest.raises(FloatingPointError, match=r"training diverged.* at learning rate 1e\+06; lower it"):
