@@ -137,11 +137,11 @@ def _sequences(tasks: Mapping[str, Any], orders: Iterable[Sequence[str]] | None)
                 "one of a forecast and a few random ones"
             )
         return tuple(permutations(tasks))
-    try:
-        found = tuple(tuple(order) for order in orders)
-    except TypeError:
+    given = [*orders] if isinstance(orders, Iterable) else [orders]
+    if any(isinstance(order, str) or not isinstance(order, Iterable) for order in given):  # such as a single order
         example = reprlib.repr([[*tasks]])
-        raise ValueError(f"orders={reprlib.repr(orders)}: give a list of orders, such as {example}") from None
+        raise ValueError(f"orders={reprlib.repr(orders)}: give a list of orders, such as {example}")
+    found = tuple(map(tuple, given))
     if not found or len(set(map(len, found))) > 1 or len(found[0]) < 2:
         raise ValueError(f"orders={reprlib.repr(found)}: give some orders of two tasks or more, all of one length")
     return found

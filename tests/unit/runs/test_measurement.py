@@ -326,6 +326,8 @@ def test_bad_measurements(tmp_path):
     [
         ({"orders": 5}, r"^orders=5: give a list of orders, such as \[\['a', 'b', 'c'\]\]"),
         ({"orders": [None]}, r"^orders=\[None\]: give a list of orders"),
+        ({"orders": ("b", "a")}, r"^orders=\('b', 'a'\): give a list of orders, such as \[\['a', 'b', 'c'\]\]"),
+        ({"orders": "ab"}, r"^orders='ab': give a list of orders"),
         ({"seeds": 3}, r"^seeds=3: give several, such as \[0, 1, 2\] or range\(3\)"),
         ({"seeds": "01"}, r"^seeds='01': give several"),
         ({"seeds": [0.5]}, r"^seed=0.5: give a whole number"),
