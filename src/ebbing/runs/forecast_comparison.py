@@ -26,7 +26,8 @@ MOST_SHOWN = 10
 """Orders up to which all are listed."""
 
 FAR_APART = 0.1
-"""Difference of accuracies just learned beyond which the predicted levels are not those of this training."""
+"""Difference of accuracies just learned, or of errors in units of the initial error, beyond which the predicted levels
+are not those of this training."""
 
 FEW_ORDERS = 4
 """Orders below which a rank correlation says little, and the summary leaves it out."""
@@ -45,8 +46,9 @@ class ForecastComparison(Tabular):
         training: How far tasks are trained in the forecast, in words.
         predicted_generalization: The predicted generalization error G_T, the mean error at the end (orders,), if known.
         measured_generalization: The measured one, on average over seeds (orders,), if known.
-        predicted_learned: The predicted accuracy on tasks that were just learned (orders,), if there is one.
-        measured_learned: The measured one, on average over seeds (orders,), if there is one.
+        predicted_learned: The predicted accuracy (for regression error) on tasks just learned (orders,), if known.
+        measured_learned: The measured one, on average over seeds (orders,), if known.
+        initial_error: The mean measured error before training; NaN if it is not known.
     """
 
     orders: tuple[tuple[str, ...], ...]
@@ -59,6 +61,7 @@ class ForecastComparison(Tabular):
     measured_generalization: Array | None = None
     predicted_learned: Array | None = None
     measured_learned: Array | None = None
+    initial_error: float = float("nan")
 
     @property
     def advised(self) -> tuple[str, ...]:
@@ -169,23 +172,28 @@ class ForecastComparison(Tabular):
                 f"{self.rank_correlation:.2f} (1: the same ranking; 0: chance)."
             )
         if self.predicted_learned is not None and self.measured_learned is not None:
-            notes.append(_compare_learned(float(self.predicted_learned.mean()), float(self.measured_learned.mean())))
+            notes.append(self._compare_learned(self.predicted_learned.mean(), self.measured_learned.mean()))
         if self.training:
             notes.append(f"Forecast: {self.training}.")
         return notes
+
+    def _compare_learned(self, predicted: float, measured: float) -> str:
+        """Say whether the forecast learns tasks as well as training does."""
+        if self._is_regression:
+            level = f"mean squared error {self._format(predicted)} predicted, {self._format(measured)}"
+            lead, way_out = (measured - predicted) / self.initial_error, "training_error"
+        else:
+            level = f"{predicted:.0%} accuracy predicted, {measured:.0%}"
+            lead, way_out = predicted - measured, "training_accuracy"
+        text = f"Tasks just learned: {level} measured, on average."
+        if lead > FAR_APART:
+            return f"{text} If training stops early, give the {way_out} that it reaches."
+        if lead < -FAR_APART:
+            return f"{text} This training generalizes better: trust predicted ranks of orders, not predicted levels."
+        return text
 
     def __repr__(self) -> str:
         return (
             f"ForecastComparison({count_of(len(self.orders), 'order')}, rank_correlation={self.rank_correlation:.2f}, "
             f"orders_better={self.orders_better:.2f}, regret={self.regret:.2f})"
         )
-
-
-def _compare_learned(predicted: float, measured: float) -> str:
-    """Say whether the forecast learns tasks as well as training does."""
-    text = f"Tasks just learned: {predicted:.0%} accuracy predicted, {measured:.0%} measured, on average."
-    if predicted - measured > FAR_APART:
-        return f"{text} If training stops early, give training_accuracy for a forecast of it."
-    if measured - predicted > FAR_APART:
-        return f"{text} This training generalizes better: trust predicted ranks of orders, not predicted levels."
-    return text

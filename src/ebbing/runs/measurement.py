@@ -124,10 +124,12 @@ class Measurement(Tabular):
             )
         predicted = np.array([forecast.forgetting(order) for order in self.orders])
         predicted_accuracy = predicted_learned = None
-        if getattr(forecast, "kind", "error") == "accuracy":
-            accuracies = np.array([forecast.accuracies(order) for order in self.orders])
-            predicted_accuracy = accuracies[:, -1].mean(axis=1)
-            predicted_learned = np.diagonal(accuracies[:, 1:], axis1=1, axis2=2).mean(axis=1)
+        if hasattr(forecast, "kind"):  # a calibrated forecast predicts no matrices
+            predict = forecast.accuracies if self.accuracies is not None else forecast.errors
+            matrices = np.array([predict(order) for order in self.orders])[:, None]
+            predicted_learned = _just_learned(matrices).mean(axis=(1, 2))
+            predicted_accuracy = None if self.accuracies is None else matrices[:, 0, -1].mean(axis=1)
+        measured = self.errors if self.accuracies is None else self.accuracies
         return ForecastComparison(
             self.orders,
             predicted,
@@ -138,7 +140,8 @@ class Measurement(Tabular):
             np.array([forecast.generalization(order) for order in self.orders]),
             self.generalization.mean(axis=1),
             predicted_learned,
-            None if self.accuracies is None else _just_learned(self.accuracies).mean(axis=(1, 2)),
+            _just_learned(measured).mean(axis=(1, 2)),
+            self.initial_error,
         )
 
     def to_frame(self) -> pd.DataFrame:

@@ -112,10 +112,26 @@ def test_frame_has_a_row_for_each_order():
     ("measured", "advice"),
     [
         (0.65, "70% accuracy predicted, 65% measured, on average. Forecast:"),
-        (0.55, "55% measured, on average. If training stops early, give training_accuracy for a forecast of it."),
+        (0.55, "55% measured, on average. If training stops early, give the training_accuracy that it reaches."),
         (0.85, "85% measured, on average. This training generalizes better: trust predicted ranks of orders, not"),
     ],
 )
 def test_forecast_that_learns_otherwise_is_named(measured, advice):
     learned = {"predicted_learned": np.array([0.6, 0.7, 0.8]), "measured_learned": np.full(3, measured)}
     assert advice in " ".join(replace(COMPARISON, **learned).summary().split())
+
+
+@pytest.mark.parametrize(
+    ("measured", "advice"),
+    [
+        (3, "mean squared error 2.5 predicted, 3 measured, on average. Forecast:"),
+        (5, "2.5 predicted, 5 measured, on average. If training stops early, give the training_error that it reaches."),
+        (1, "1 measured, on average. This training generalizes better: trust predicted ranks of orders, not"),
+    ],
+)
+def test_forecast_of_errors_that_learns_otherwise_is_named(measured, advice):
+    learned = {"predicted_learned": np.array([2.0, 2.5, 3.0]), "measured_learned": np.full(3, measured)}
+    one = ForecastComparison(
+        ORDERS, COMPARISON.predicted, COMPARISON.measured, **learned, initial_error=10.0, training="to 3"
+    )
+    assert advice in " ".join(one.summary().split())

@@ -155,6 +155,8 @@ def test_forecast_of_regression_is_compared_by_errors(tmp_path):
     assert "training_accuracy" not in text
     columns = ["order", "predicted", "measured", "predicted_generalization", "measured_generalization"]
     assert list(compared.to_frame().columns) == columns
+    learned = np.mean([np.diag(forecast.errors(order)[1:]) for order in found.orders])
+    assert f"Tasks just learned: mean squared error {learned:.4g} predicted, {found.learned_error:.4g} measured" in text
     better = calibrate(forecast, found)
     assert set(better.names) == set(tasks)
     assert len(found.compare(better).orders) == 6  # type: ignore[arg-type]
