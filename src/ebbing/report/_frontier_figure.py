@@ -27,8 +27,10 @@ _TICKS = tuple(digit * 10.0**power for power in range(-4, 5) for digit in (1, 3)
 
 
 def frontier_figure(file: Path) -> Figure:
-    """Return accuracy against the memory that each task adds: a panel for each protocol."""
-    protocols = _points(file)
+    """Return accuracy against the memory that each task adds, a panel for each protocol, if runs are finished."""
+    protocols = {name: found for name, found in _points(file).items() if any(p.name != FINE_TUNING for p in found)}
+    if not protocols:  # of fine-tuning alone, there is no memory to compare
+        return {}
     grid = Panels(
         [protocol_title(name) for name in protocols],
         columns=min(3, len(protocols)),

@@ -65,6 +65,13 @@ def test_each_method_stands_once_in_the_legend(figure):
     ]
 
 
+@pytest.mark.parametrize("rows", [1, 2])
+def test_without_settings_that_add_memory_nothing_is_drawn(tmp_path, rows):
+    """As after an interruption: fine-tuning is trained first."""
+    (tmp_path / "frontier.csv").write_text("".join(ROWS.splitlines(keepends=True)[:rows]))
+    assert frontier_figure(tmp_path / "frontier.json") == {}
+
+
 def test_recorded_settings_are_all_drawn():
     file = Path(__file__).parents[3] / "reproduced" / "frontier.json"
     drawn = sum(len(trace["x"]) for trace in frontier_figure(file)["data"] if trace["mode"] == "lines+markers")
