@@ -54,6 +54,21 @@ def test_graded_answers_are_tested_by_a_paired_t_test():
     assert found.interval == pytest.approx(tuple(expected.confidence_interval()))
 
 
+@pytest.mark.parametrize("gain", [0.1, 0.25])
+def test_equal_gains_of_graded_answers_decide_nothing(gain):
+    """Whether their difference is exact or has rounding errors: how it varies is not known."""
+    before = np.arange(50) % 5 / 10
+    found = change(answers(before), answers(before + gain))
+    assert np.isnan(found.standard_error)
+    assert (found.p_value, found.questions) == (1.0, 50)
+
+
+def test_rounding_errors_of_graded_answers_are_no_change():
+    before = np.array([0.3, 0.6, 0.3, 0.3])
+    found = change(answers(before), answers(np.array([0.1 + 0.2, 0.2 + 0.4, 0.1 + 0.2, 0.3])))
+    assert (found.difference, found.p_value) == (0.0, 1.0)
+
+
 def test_pairing_finds_what_scores_alone_miss():
     random = np.random.default_rng(1)
     before = (random.random(1000) < 0.6).astype(float)
@@ -185,7 +200,7 @@ def test_scores_without_errors_decide_nothing():
     found = compare_evaluations({"base": {"x": 0.9, "y": (0.0, 0.0)}, "tuned": {"x": 0.1, "y": (1.0, 0.0)}})
     assert found.undecided == ("x", "y")
     assert "no benchmark got worse beyond chance" in found.summary()
-    assert "Undecided, since no standard error is given: x, y." in found.summary()
+    assert "Undecided, since no standard error is known: x, y." in found.summary()
 
 
 def test_undecided_losses_say_what_they_may_hide():
@@ -248,7 +263,7 @@ def test_summary_does_not_call_a_decided_change_undecided():
     found = compare_evaluations({"base": {"x": (0.5, 0.01), "y": 0.5}, "tuned": {"x": (0.4, 0.01), "y": 0.4}})
     text = found.summary(400)
     assert "1 of 2 benchmarks got worse beyond chance: x" in text
-    assert "Undecided, since no standard error is given: y." in text
+    assert "Undecided, since no standard error is known: y." in text
     assert text.lower().count("undecided") == 2  # in the row of y, and in the note
 
 

@@ -182,7 +182,7 @@ class EvaluationComparison(Tabular):
         unknown = [
             name for name, one in zip(self.benchmarks, self.changes, strict=True) if np.isnan(one.standard_error)
         ]
-        notes += [f"Undecided, since no standard error is given: {', '.join(unknown)}."] if unknown else []
+        notes += [f"Undecided, since no standard error is known: {', '.join(unknown)}."] if unknown else []
         if self.without_metric:
             metrics = dict(zip(self.benchmarks, (score.metric for score in self.scores[0]), strict=True))
             named = ", ".join(f"{name} (by {metrics[name]})" for name in self.without_metric)

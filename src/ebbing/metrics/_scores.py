@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ebbing._rounding import without_rounding_errors
+
 QUANTILE_95 = 1.959963984540054
 """The 97.5% quantile of the normal distribution: half the width of a 95% interval, in standard errors."""
 
@@ -182,7 +184,8 @@ def change(before: Score, after: Score) -> Change:
     """
     common = before.answers.keys() & after.answers.keys()
     if common and len(common) == len(before.answers) == len(after.answers):
-        differences = np.array([after.answers[question] - before.answers[question] for question in sorted(common)])
+        pairs = np.array([(before.answers[question], after.answers[question]) for question in sorted(common)])
+        differences = without_rounding_errors(np.diff(pairs)[:, 0], pairs)
         signs = np.isin(differences, (-1.0, 0.0, 1.0)).all()
         return _right_and_wrong(differences) if signs else _paired(differences)
     difference = after.value - before.value
@@ -214,7 +217,7 @@ def _paired(differences: np.ndarray) -> Change:
     from scipy.special import stdtr, stdtrit
 
     n, mean = len(differences), float(differences.mean())
-    if n < 2 or not differences.std():
+    if n < 2 or not without_rounding_errors(np.ptp(differences), differences):
         return Change(mean, math.nan, (math.nan, math.nan), 1.0, n)
     error = float(differences.std(ddof=1)) / math.sqrt(n)
     half = float(-stdtrit(n - 1, 0.025)) * error
