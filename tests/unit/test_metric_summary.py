@@ -46,6 +46,11 @@ def test_summary_says_what_was_forgotten(first, sentence):
     assert found.forgotten == pytest.approx(lost, nan_ok=True)
 
 
+def test_page_of_a_single_task_has_no_picture():
+    pages = [metrics.summary(matrix, kind="accuracy").to_html() for matrix in ([[0.5], [0.9]], ACCURACY)]
+    assert [page.count("<svg") for page in pages] == [0, 1]
+
+
 def test_rounding_errors_are_not_shown():
     matrix = np.array([[[0.1 + 0.2, 0.5], [0.3, 0.9]], [[0.8, 0.5], [0.6, 0.9]], [[0.4, 0.5], [0.6, 0.9]]])
     for some in (matrix[0], matrix):

@@ -164,8 +164,8 @@ class MeasuredMatrix(Tabular):
 
     def _page(self) -> Page:
         matrix = matrix_picture(self.plot, self.names, self.kind)
-        forgotten = Picture(self.metrics.plot, FORGOTTEN, forgotten_size(len(self.names)))
-        return Page("What was forgotten", [matrix, forgotten])
+        forgotten = Picture(self.metrics.plot, FORGOTTEN, forgotten_size(self.learned))
+        return Page("What was forgotten", [matrix, forgotten][: self.learned])  # a single task forgets nothing
 
     def _answer(self) -> str:
         return self.metrics._answer() if self.learned else ""

@@ -140,7 +140,8 @@ class MetricSummary(Tabular):
         return f"MetricSummary({self.tasks} task{'s' * (self.tasks > 1)}, kind={self.kind!r}{means})"
 
     def _page(self) -> Page:
-        return Page("What was forgotten", [Picture(self.plot, FORGOTTEN, forgotten_size(self.tasks))])
+        pictures = [Picture(self.plot, FORGOTTEN, forgotten_size(self.tasks))] if self.tasks > 1 else []
+        return Page("What was forgotten", pictures)
 
     def _answer(self) -> str:
         return " ".join(self._verdict())

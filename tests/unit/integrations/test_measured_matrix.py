@@ -123,6 +123,13 @@ def test_views(matrix):
     plt.close(axes.figure)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(("learned", "pictures"), [(0, 0), (1, 1), (2, 2)])
+def test_page_has_no_empty_pictures(learned, pictures):
+    values = np.array([[0.1, 0.2], [0.9, 0.2], [0.5, 0.8]])
+    values[learned + 1 :] = np.nan
+    assert MeasuredMatrix(values, ("a", "b"), "accuracy").to_html().count("<svg") == pictures
+
+
 def test_shape_is_checked():
     with pytest.raises(ValueError, match=r"shape \(3, 3\) for 3 tasks: give \(T\+1, T\)"):
         MeasuredMatrix(VALUES[1:], NAMES, "accuracy")
