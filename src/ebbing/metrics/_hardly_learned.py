@@ -9,7 +9,7 @@ import numpy as np
 from ebbing._tables import format_number
 from ebbing.metrics._matrix import Mask, Values
 
-HARDLY = 0.9
+_HARDLY = 0.9
 """A task of which this share of the initial error is left when it was just learned was hardly learned."""
 
 _NAMED = 4
@@ -27,11 +27,16 @@ def find_hardly_learned(initial: Values, just_learned: Values, best: float | Non
         Whether each was hardly learned (T,); not if the initial model had no error.
     """
     before, after = (values if best is None else best - values for values in (initial, just_learned))
-    return (before > 0) & (after > HARDLY * before)
+    return (before > 0) & (after > _HARDLY * before)
 
 
 def describe_hardly_learned(
-    names: Sequence[str], initial: Values, just_learned: Values, best: float | None = None
+    names: Sequence[str],
+    initial: Values,
+    just_learned: Values,
+    best: float | None = None,
+    *,
+    advice: str = "forgetting says little: train longer, or with another learning rate",
 ) -> str:
     """Say which tasks were hardly learned, and what to do.
 
@@ -40,6 +45,7 @@ def describe_hardly_learned(
         initial: The error or accuracy of the initial model on each task (T,), NaN where it was not measured.
         just_learned: The same right after each was learned (T,).
         best: The best accuracy, 1 or 100; None for errors.
+        advice: What to do if the model did not know the tasks before.
 
     Returns:
         Two sentences; empty if all tasks were learned, or the initial model was not measured.
@@ -60,9 +66,6 @@ def describe_hardly_learned(
     level = "error" if best is None else "accuracy"
     numbers = f"{level} {format_number(new, '.4g')} just learned, {format_number(old, '.4g')} before"
     before, after = (old, new) if best is None else (best - old, best - new)
-    if after * HARDLY > before:
+    if after * _HARDLY > before:
         return f"{who} {what} not learned: {numbers}. Training may have diverged: give a lower learning rate."
-    return (
-        f"{who} {what} hardly learned: {numbers}. If the model did not know this before, forgetting says little: train "
-        "longer, or with another learning rate."
-    )
+    return f"{who} {what} hardly learned: {numbers}. If the model did not know this before, {advice}."

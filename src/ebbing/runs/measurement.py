@@ -18,7 +18,7 @@ from ebbing._validate import Array
 from ebbing.forecasting import Forecast
 from ebbing.forecasting._seeds import NOTHING_RANDOM, are_identical
 from ebbing.forecasting._summary import Kind
-from ebbing.metrics._hardly_learned import HARDLY
+from ebbing.metrics._hardly_learned import describe_hardly_learned
 from ebbing.order._tables import join_names, short_order
 from ebbing.runs.forecast_comparison import GAINS, ForecastComparison
 
@@ -247,25 +247,15 @@ class Measurement(Tabular):
 
     def _doubts(self) -> list[str]:
         """Return a warning if some tasks were hardly learned, or have a higher error than before training."""
-        before, after = self._by_task(self.errors[:, :, 0]), self._by_task(self._learned)
-        found = [name for name in before if after[name] > HARDLY * before[name]]
-        if not found:
-            return []
-        old, new = (float(np.mean([errors[name] for name in found])) for errors in (before, after))
-        who = "Tasks" if len(found) == len(before) else ", ".join(found)
-        what = "was" if len(found) == 1 < len(before) else "were"
-        begin = f"error {self._format(new)} just learned, {self._format(old)} before"
-        if new * HARDLY > old:
-            return [f"{who} {what} not learned: {begin}. Training may have diverged: give a lower learning rate."]
-        return [
-            f"{who} {what} hardly learned: {begin}. If the network did not know this before, train longer (epochs), "
-            "with a batch_size, or with another learning rate."
-        ]
-
-    def _by_task(self, errors: Array) -> dict[str, float]:
-        """Return the mean of errors of each place (orders, seeds, T) over the places of each task."""
         places = np.array(self.orders)
-        return {name: float(np.moveaxis(errors, 1, 2)[places == name].mean()) for name in dict.fromkeys(places.flat)}
+        names = list(dict.fromkeys(places.flat))
+        before, after = (
+            np.array([np.moveaxis(errors, 1, 2)[places == name].mean() for name in names])
+            for errors in (self.errors[:, :, 0], self._learned)
+        )
+        advice = "train longer (epochs), with a batch_size, or with another learning rate"
+        found = describe_hardly_learned(names, before, after, advice=advice)
+        return [found] if found else []
 
     def __repr__(self) -> str:
         return f"Measurement({count_of(len(self.orders), 'order')}, seeds {self.seeds})"

@@ -178,6 +178,20 @@ def test_tasks_that_were_hardly_learned_are_named():
     assert "train longer (epochs), with a batch_size" in text
 
 
+def test_tasks_that_were_known_before_are_no_failure():
+    errors = np.zeros((1, 1, 3, 2))
+    errors[:, :, 1:] = 0.01
+    assert "learned:" not in Measurement((("a", "b"),), (0,), errors, 1 - errors).summary()
+
+
+def test_few_of_many_tasks_that_were_hardly_learned_are_named():
+    names = tuple("0123456")
+    errors = np.full((1, 1, 8, 7), 0.5)
+    errors[..., 1:, 6] = 0.1
+    text = " ".join(Measurement((names,), (0,), errors).summary().split())
+    assert "task 0, task 1, task 2, task 3, 2 more were hardly learned: error 0.5 just learned, 0.5 before." in text
+
+
 @pytest.mark.parametrize(("after", "said"), [(0.48, "Tasks were hardly learned"), (0.9, "Training may have diverged")])
 def test_training_without_success_is_doubted(after, said):
     errors = np.full((1, 2, 3, 2), 0.5)
