@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ebbing._rounding import without_rounding_errors
 from ebbing.plot._axes import add_legend, format_alike, plain_label, use_axes
 from ebbing.plot._style import BLUE, GRAY, SKY_BLUE, VERMILION, save_picture
 
@@ -38,7 +37,7 @@ def plot_measured_orders(measurement: Measurement, *, ax: Axes | None = None) ->
     Returns:
         The axes.
     """
-    F = without_rounding_errors(measurement.forgetting, measurement.errors)
+    F = measurement.forgetting
     means = F.mean(axis=1)
     ranked = np.argsort(means, kind="stable")
     named, places = len(ranked) <= _NAMES_UP_TO, np.arange(len(ranked))

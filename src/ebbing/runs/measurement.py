@@ -51,8 +51,8 @@ class Measurement(Tabular):
 
     @property
     def forgetting(self) -> Array:
-        """Forgetting F_T of each order and seed (orders, seeds)."""
-        return np.asarray(metrics.forgetting(self.errors, kind="error"))
+        """Forgetting F_T of each order and seed (orders, seeds); 0 if it is zero but for rounding errors."""
+        return without_rounding_errors(metrics.forgetting(self.errors, kind="error"), self.errors)
 
     @property
     def generalization(self) -> Array:

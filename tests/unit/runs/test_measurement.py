@@ -178,6 +178,15 @@ def test_tasks_that_were_hardly_learned_are_named():
     assert "train longer (epochs), with a batch_size" in text
 
 
+def test_rounding_errors_are_no_agreement_of_seeds():
+    errors = np.full((2, 2, 3, 2), 0.3)
+    errors[1, :, 2, 0] = 0.1 + 0.2
+    errors[:, 1, 0] = 0.4  # so that seeds are not the same run
+    found = Measurement((("a", "b"), ("b", "a")), (0, 1), errors)
+    assert (found.forgetting == 0).all()
+    assert found.seed_agreement == 0
+
+
 def test_tasks_that_were_known_before_are_no_failure():
     errors = np.zeros((1, 1, 3, 2))
     errors[:, :, 1:] = 0.01
