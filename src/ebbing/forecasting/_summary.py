@@ -7,6 +7,7 @@ from typing import Literal
 
 import numpy as np
 
+from ebbing._rounding import without_rounding_errors
 from ebbing._tables import Table, abridged_rows, escape_control, format_number
 from ebbing._validate import Array
 from ebbing.forecasting.recursion import KernelModel
@@ -41,18 +42,18 @@ def describe_losses(names: Sequence[str], matrix: Array, kind: Kind) -> str:
     if len(names) < 2:
         return ""
     learned, final = np.diagonal(matrix[1:])[:-1], matrix[-1, :-1]
-    lost = learned - final if kind == "accuracy" else final - learned
+    lost = without_rounding_errors(learned - final if kind == "accuracy" else final - learned, matrix)
     worst = int(lost.argmax())
     begin, name = f"Learned as {short_order(names)},", escape_control(names[worst])
     if kind == "error":
         if lost[worst] <= 0:
             return f"{begin} nothing is predicted to be forgotten."
-        mean, most = (format_number(abs(value), ".2g") for value in (lost.mean(), lost[worst]))
-        if lost.mean() <= 0:
-            return (
-                f"{begin} old tasks are predicted to improve by {mean} on average, and {name} to get worse by {most}."
-            )
-        return f"{begin} {mean} is predicted to be forgotten on average; most of {name}."
+        average = float(without_rounding_errors(lost.mean(), matrix))
+        mean, most = (format_number(abs(value), ".2g") for value in (average, lost[worst]))
+        if average > 0:
+            return f"{begin} {mean} is predicted to be forgotten on average; most of {name}."
+        change = f"improve by {mean}" if average else "stay as they are"
+        return f"{begin} old tasks are predicted to {change} on average, and {name} to get worse by {most}."
     if len(names) == 2:
         change = f"{learned[0]:.0%} when just learned to {final[0]:.0%} at the end"
         return f"{begin} accuracy on {name} is predicted to go from {change}."

@@ -216,6 +216,10 @@ def test_forgetting_that_cancels_is_zero():
             0.2,
             "Learned as a > b > c, old tasks are predicted to improve by 0.05 on average, and a to get worse by 0.1.",
         ),
+        (
+            0.3,
+            "Learned as a > b > c, old tasks are predicted to stay as they are on average, and a to get worse by 0.2.",
+        ),
         (0.05, "Learned as a > b > c, nothing is predicted to be forgotten."),
     ],
 )
