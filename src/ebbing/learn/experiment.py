@@ -150,9 +150,9 @@ class Experiment:
             of results changes.
         """
         parts = {"tasks": self.tasks, "architecture": self.architecture, "method": self.method}
-        fingerprint = self.tasks.fingerprint  # first: what is read at the first use is then there for every seed
-        built = None if code_digest(self.architecture) is None else self._built(seed)
         described = {name: {"kind": stored_kind(part)} | _settings(name, part) for name, part in parts.items()}
+        fingerprint = self.tasks.fingerprint  # before code: what is read at the first use is then there for every seed
+        built = None if code_digest(self.architecture) is None else self._built(seed)
         for name, part in parts.items():
             if (code := code_digest(part)) is not None:
                 described[name]["code"] = code
@@ -190,12 +190,19 @@ class Experiment:
 
     def _built(self, seed: int) -> str:
         """Return the digest of the initial network, after checking that it depends on the seed alone."""
+        architecture = f"architecture={reprlib.repr(self.architecture)}"
+        lines = []
         with torch.random.fork_rng(devices=[]):
-            built, again = (network_lines(self.initial_network(seed)) for _ in range(2))
+            for _ in range(2):  # each is described before the next is built, which may change what modules read
+                network = self.initial_network(seed)
+                if not isinstance(network, nn.Module):
+                    raise ValueError(f"{architecture}: build(seed) returned {network!r}; return a torch.nn.Module")
+                lines.append(network_lines(network))
+        built, again = lines
         if built != again:
             raise ValueError(
-                f"architecture={reprlib.repr(self.architecture)}: build(seed) gave two different networks for the same "
-                f"seed, so results could not be repeated; {_way_out(built, again)}"
+                f"{architecture}: build(seed) gave two different networks for the same seed, so results could not be "
+                f"repeated; {_way_out(built, again)}"
             )
         return digest_of(built)
 

@@ -110,6 +110,15 @@ def test_part_without_settings_raises(store, part):
         execute(replace(TRAINING, **{part: Plain()}), NODES, store)
 
 
+def test_architecture_that_builds_nothing_raises(store):
+    class Forgotten(Plain):
+        def settings(self) -> dict[str, int]:
+            return {}
+
+    with pytest.raises(ValueError, match=r"^architecture=.*: build\(seed\) returned None; return a torch.nn.Module"):
+        execute(replace(TRAINING, architecture=Forgotten()), NODES, store)  # type: ignore[arg-type]
+
+
 def test_part_may_have_a_settings_method():
     class Described(Plain):
         def settings(self) -> dict[str, int]:
