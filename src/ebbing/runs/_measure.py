@@ -54,7 +54,7 @@ def measure(
             object with such `logits`, as transformers do.
         tasks: Data by task, as for `ebbing.forecast`, with inputs in one tensor or in several by name. Labels are yes
             or no, or classes, or floating-point numbers for regression, which is learned by the squared error.
-        orders: The orders to train, as names of tasks; None for all of up to five tasks.
+        orders: The orders to train, as names of tasks, each counted once; None for all of up to five tasks.
         seeds: The seeds of training: of the order of batches, of dropout, and of `build(seed)`.
         method: How each task is learned; None for plain gradient descent in batches,
             `ebbing.learn.Sgd(epochs=30, batch_size=20)`. `Sgd` without a `batch_size` learns all examples in one batch:
@@ -141,7 +141,7 @@ def _sequences(tasks: Mapping[str, Any], orders: Iterable[Sequence[str]] | None)
     if any(isinstance(order, str) or not isinstance(order, Iterable) for order in given):  # such as a single order
         example = reprlib.repr([[*tasks]])
         raise ValueError(f"orders={reprlib.repr(orders)}: give a list of orders, such as {example}")
-    found = tuple(map(tuple, given))
+    found = tuple(dict.fromkeys(map(tuple, given)))
     if not found or len(set(map(len, found))) > 1 or len(found[0]) < 2:
         raise ValueError(f"orders={reprlib.repr(found)}: give some orders of two tasks or more, all of one length")
     return found

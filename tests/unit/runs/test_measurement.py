@@ -156,6 +156,12 @@ def test_networks_of_each_seed_make_full_batches_differ(tmp_path):
     assert np.isfinite(found.seed_agreement)
 
 
+def test_an_order_given_twice_counts_once(tmp_path):
+    orders = [("a", "b"), ["c", "a"], ("a", "b")]  # such as an advised order that is the one as given
+    assert measure(network(), data(), method=METHOD, orders=orders, store=tmp_path).orders == (("a", "b"), ("c", "a"))
+
+
+
 def test_training_that_worked_is_told_without_doubts(tmp_path):
     found = measure(network(), data(), method=METHOD, orders=[("a", "b"), ("c", "a")], store=tmp_path)
     first, second = found.errors[:, 0]
