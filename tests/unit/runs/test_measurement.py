@@ -161,7 +161,6 @@ def test_an_order_given_twice_counts_once(tmp_path):
     assert measure(network(), data(), method=METHOD, orders=orders, store=tmp_path).orders == (("a", "b"), ("c", "a"))
 
 
-
 def test_training_that_worked_is_told_without_doubts(tmp_path):
     found = measure(network(), data(), method=METHOD, orders=[("a", "b"), ("c", "a")], store=tmp_path)
     first, second = found.errors[:, 0]
