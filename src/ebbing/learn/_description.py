@@ -33,7 +33,7 @@ _HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backw
 _PLAIN = frozenset((bool, int, float, complex, str, bytes, type(None), type(...), torch.dtype, torch.layout, range))
 """Types whose values say all in words; subclasses, such as a user's string with methods, are objects."""
 
-_TENSORS = frozenset((np.ndarray, Tensor, nn.Parameter, nn.Buffer))
+_TENSORS = frozenset((np.ndarray, Tensor, nn.Parameter))
 
 _DEPTH = 100_000
 """How deeply calls may be nested while objects are described."""
