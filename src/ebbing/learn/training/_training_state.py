@@ -53,7 +53,7 @@ class TrainingState:
         numbers = torch.tensor([self.epoch, self.rate, self.best_loss, self.epochs_waited], dtype=torch.float64)
         content = {"task": self.task, "numbers": numbers, "dropout": torch.get_rng_state()}
         if (device := values[0].device).type != "cpu":
-            content["dropout on GPU"] = torch.get_device_module(device).get_rng_state(device)
+            content["dropout on GPU"] = getattr(torch, device.type).get_rng_state(device)
         if generator is not None:
             content["shuffling"] = generator.get_state()
         content |= {f"now.{i}": value.detach().contiguous() for i, value in enumerate(values)}
@@ -85,7 +85,7 @@ class TrainingState:
         self.epoch, self.rate, self.best_loss, self.epochs_waited = int(epoch), rate, best_loss, int(epochs_waited)
         torch.set_rng_state(content["dropout"])
         if "dropout on GPU" in content and (device := values[0].device).type != "cpu":
-            torch.get_device_module(device).set_rng_state(content["dropout on GPU"], device)
+            getattr(torch, device.type).set_rng_state(content["dropout on GPU"], device)
         if generator is not None:
             generator.set_state(content["shuffling"])
         with torch.no_grad():
