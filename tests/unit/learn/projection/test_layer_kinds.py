@@ -18,6 +18,7 @@ from ebbing.learn.projection import Threshold
 from ebbing.learn.projection._embedding import EmbeddingLayer
 from ebbing.learn.projection._layer_discovery import discover_layers
 from ebbing.learn.projection._recording import recorded_inputs
+from ebbing.learn.training._modes import no_fast_path
 from ebbing.learn.training.schedule import task_loss
 
 pytestmark = pytest.mark.usefixtures("quietly")
@@ -40,7 +41,7 @@ def test_changes_outside_of_recorded_inputs_change_no_output(make, data):
     network, (inputs, _) = build(make).eval(), data(0, rows=2)
     layers = discover_layers(network, ()).layers
     before = network(inputs)
-    with recorded_inputs(layers) as recorded, torch.no_grad():
+    with no_fast_path(), recorded_inputs(layers) as recorded, torch.no_grad():
         network(inputs)
     for layer in layers:
         calls, weight = recorded[layer.name], layer.weight.detach().clone()
