@@ -1,7 +1,6 @@
 """Every kind of layer: protected exactly, and each step equal to that of a dense reference."""
 
 import dataclasses
-from contextlib import contextmanager
 from typing import Any, cast
 
 import pytest
@@ -107,15 +106,6 @@ class DenseNetwork:
                 if value.grad is not None:
                     value.sub_(rate * value.grad)
                     value.grad = None
-
-
-@contextmanager
-def no_fast_path():
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        yield
-    finally:
-        torch.backends.mha.set_fastpath_enabled(True)
 
 
 @pytest.mark.filterwarnings("ignore:task .* has little room")  # of the smallest layers
