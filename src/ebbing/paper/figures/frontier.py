@@ -134,7 +134,7 @@ def accuracy_limits(found: Sequence[Point]) -> tuple[float, float]:
     """
     means = np.array([point.mean for point in found])
     top, middle = means.max(), float(np.median(means))
-    low = max(means.min(), top - 4 * max(top - middle, 0.5))
+    low = means[means >= top - 5 * max(top - middle, 0.5)].min()  # a setting's, so that none is cut in half
     margin = 0.08 * max(top - low, 1.0)
     return low - margin, top + 1.5 * margin
 
