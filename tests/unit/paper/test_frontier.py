@@ -10,7 +10,7 @@ import pytest
 
 from ebbing.learn import MLP, SmallAlexNet
 from ebbing.paper import frontier_report, table1
-from ebbing.paper.figures.frontier import plot_frontier, save_frontier
+from ebbing.paper.figures.frontier import accuracy_limits, plot_frontier, save_frontier
 from ebbing.paper.frontier import CIFAR100_SHORT, FRONTIER, FRONTIER_QUICK, PMNIST, PMNIST_SHORT
 from ebbing.paper.frontier_points import PLAIN, PROJECTION, Point, duels, family, pareto, points
 from ebbing.paper.method_comparison import Result
@@ -223,6 +223,13 @@ def test_figure_shows_fine_tuning_as_a_line():
     assert {text.get_text() for text in ax.texts} == {"1"}
     (ax,) = plot_frontier(result({"fine-tuning": [run(0, 94.0, 7e-6)]})).flat
     assert not ax.texts
+
+
+def test_panels_end_below_the_lowest_setting_that_is_not_far_below():
+    found = [point(str(accuracy), 1, accuracy) for accuracy in (97.4, 97.0, 96.9, 96.8, 95.0, 52.0)]
+    low, high = accuracy_limits(found)
+    assert 94.5 < low < 94.9
+    assert high > 97.5
 
 
 def test_empty_figure_says_so():
