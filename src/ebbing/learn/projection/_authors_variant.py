@@ -44,6 +44,10 @@ class _RotatedBase:
         self.initial_active, self.weight, self.trusted = self.active.detach().clone(), weight, trusted
         self.unprotected = [self._rotate_columns(task.subspace.unprotected) for task in trusted]  # U'O_j (d, e)
 
+    def rotates_weight(self, rows: int) -> bool:
+        """Return whether so many inputs take longer to rotate than the weight."""
+        return rows > len(self.weight)
+
     def _rotate_columns(self, columns: Tensor) -> Tensor:
         return columns if self.rotation is None else self.rotation.T @ columns
 
@@ -109,10 +113,6 @@ class AuthorsWeight(_RotatedBase):
         """Return W_eff x for inputs (rows, d); `rotated` is the same inputs times U, if already computed."""
         rotated = self._rotate_inputs(inputs) if rotated is None else rotated
         return _AuthorsLinear.apply(rotated, self, *self.parameters())  # pyright: ignore[reportReturnType]
-
-    def rotates_weight(self, rows: int) -> bool:
-        """Return whether so many inputs take longer to rotate than the weight."""
-        return rows > len(self.weight)
 
     def effective_weight(self) -> Tensor:
         """Return W_eff (out, d), differentiable, with the scaled gradient."""

@@ -48,6 +48,7 @@ def test_every_form_takes_the_dense_steps(apply, kind, tasks, momentum):
         dense.step(functional.cross_entropy(inputs @ dense.effective_weight().T, labels), 0.1, momentum)
         torch.testing.assert_close(parametrization.effective_weight(), dense.effective_weight(), rtol=0, atol=CLOSE)
     assert (dense.effective_weight() - weight).abs().max() > 0.01
+    assert parametrization.rotates_weight(10_000)  # as layers ask
     shared, update = parametrization.finish()
     torch.testing.assert_close(shared, dense.weight.detach(), rtol=0, atol=CLOSE)
     torch.testing.assert_close(update.apply(shared, basis), dense.effective_weight().detach(), rtol=0, atol=CLOSE)
