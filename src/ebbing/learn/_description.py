@@ -130,8 +130,8 @@ class Description:
             self._add_all(value)
         elif isinstance(value, Set):
             self._add_set(value)
-        elif isinstance(value, np.random.Generator | torch.Generator):
-            self._add_generator(value)
+        elif isinstance(value, torch.Generator):
+            self._add_all((str(value.device), value.get_state()))
         elif not self._is_installed(type(value)):
             self._add_object(value)
         elif isinstance(wrapped := getattr_static(value, "__wrapped__", None), FunctionType):  # cached
@@ -267,15 +267,6 @@ class Description:
         member._is_of_member = True
         member.add(item)
         return "\n".join(member.lines)
-
-    def _add_generator(self, value: np.random.Generator | torch.Generator) -> None:
-        """Describe a generator by its seed: its state changes with every use."""
-        self.lines.append(type(value).__qualname__)
-        if isinstance(value, torch.Generator):
-            self._add_all((str(value.device), value.initial_seed()))
-        else:
-            seed: Any = value.bit_generator.seed_seq
-            self._add_all((type(value.bit_generator), seed.entropy, seed.spawn_key))
 
     def _add_all(self, values: Iterable[Any]) -> None:
         self.lines.append("[")

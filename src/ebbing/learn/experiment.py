@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import reprlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, is_dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -160,22 +160,7 @@ class Experiment:
             described["architecture"]["built"] = built
         described["tasks"]["identity"] = fingerprint
         described["method"]["version"] = self.method.version
-        for part, name in _digests(described):
-            part[name] = _BEFORE_TRAINING.get(part[name], part[name])
         return described
-
-    def keep_described(self, described: Mapping[int, dict[str, Any]]) -> None:
-        """Remember that code is as it was before training, although training has changed values that it reads.
-
-        Such values are caches, lists of losses and counters. What else changes them is an edit.
-
-        Args:
-            described: What `describe` returned before training, by seed.
-        """
-        for seed, before in described.items():
-            for (part, name), (old, _) in zip(_digests(self.describe(seed)), _digests(before), strict=False):
-                if part[name] != old[name]:
-                    _BEFORE_TRAINING[part[name]] = old[name]
 
     def initial_network(self, seed: int) -> nn.Module:
         """Build the network with which training starts.
@@ -221,16 +206,6 @@ class Experiment:
         if check is not None:
             for task in dict.fromkeys(tasks):
                 check(task)
-
-
-_BEFORE_TRAINING: dict[str, str] = {}
-"""Digests of code and networks before training, by what they were after it."""
-
-
-def _digests(described: dict[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield the settings of each part that have a digest of code or of a network, and the digest's name."""
-    for part in described.values():
-        yield from ((part, name) for name in ("code", "built", "network") if isinstance(part.get(name), str))
 
 
 def _way_out(built: list[str], again: list[str]) -> str:

@@ -7,7 +7,6 @@ interruption at any moment (Ctrl-C, kill -9, a lost worker) costs only the nodes
 from __future__ import annotations
 
 from collections.abc import Callable, Container, Iterable, Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -143,12 +142,8 @@ class Execution:
             self._report_finished(seed)
         if self.pending:
             self.store.remove_stale_files(self.store.check_writable())
-            try:
-                with open_pool(self.experiment, resources, self._node_progress) as pool:
-                    self._train_pending(pool)
-            finally:
-                with suppress(Exception):  # what went wrong in training is told, not what it has led to
-                    self.experiment.keep_described(self.settings)
+            with open_pool(self.experiment, resources, self._node_progress) as pool:
+                self._train_pending(pool)
         self.errors = {node_id: dict(sorted(self.errors[node_id].items())) for node_id in self.nodes}
         self.training_errors = {node_id: self.training_errors[node_id] for node_id in self.nodes}
         return self.errors, self.training_errors
