@@ -14,13 +14,12 @@ it.
 from __future__ import annotations
 
 import functools
-import hashlib
 from dataclasses import fields, is_dataclass
 from types import FunctionType, MethodType
 from typing import Any
 
 from ebbing.learn._code_objects import is_foreign
-from ebbing.learn._description import Description, deep_recursion
+from ebbing.learn._description import Description, deep_recursion, digest_of
 from ebbing.learn._irrelevant_parts import is_cached
 
 
@@ -51,7 +50,7 @@ def code_digest(part: object) -> str | None:
             _add_code(value, description)
     if not description.has_own_code:
         return None
-    return hashlib.sha256("\n".join(description.lines).encode()).hexdigest()[:32]
+    return digest_of(description.lines)
 
 
 def _attributes(part: Any) -> dict[str, Any]:

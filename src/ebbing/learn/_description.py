@@ -56,6 +56,18 @@ def deep_recursion() -> Iterator[None]:
         sys.setrecursionlimit(limit)
 
 
+def digest_of(lines: Iterable[str]) -> str:
+    """Return the digest of a description.
+
+    Args:
+        lines: Its lines.
+
+    Returns:
+        The first 32 hexadecimal digits of a SHA-256.
+    """
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]
+
+
 class Description:
     """The lines that describe some objects.
 

@@ -8,12 +8,9 @@ time of day, makes a network another one; that costs a training, and never gives
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Iterable
-
 from torch import nn
 
-from ebbing.learn._description import Description, deep_recursion
+from ebbing.learn._description import Description, deep_recursion, digest_of
 
 
 def network_digest(network: nn.Module) -> str:
@@ -49,15 +46,3 @@ def network_lines(network: nn.Module) -> list[str]:
     description = Description()
     description.add_network(network)
     return description.lines
-
-
-def digest_of(lines: Iterable[str]) -> str:
-    """Return the digest of a description.
-
-    Args:
-        lines: Its lines.
-
-    Returns:
-        The first 32 hexadecimal digits of a SHA-256.
-    """
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:32]

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor, nn
 
 from ebbing.learn._code_digest import code_digest
+from ebbing.learn._description import digest_of
 from ebbing.learn._inputs import Inputs
-from ebbing.learn._network_digest import digest_of, network_lines
+from ebbing.learn._network_digest import network_lines
 from ebbing.learn._seeding import derive_seed
 from ebbing.learn._stored_names import stored_kind, stored_settings
 from ebbing.learn.methods import Sgd

@@ -225,7 +225,7 @@ def test_figure_shows_fine_tuning_as_a_line():
     assert not ax.texts
 
 
-def test_panels_end_below_the_lowest_setting_that_is_not_far_below():
+def test_panels_end_below_the_lowest_setting_shown():
     found = [point(str(accuracy), 1, accuracy) for accuracy in (97.4, 97.0, 96.9, 96.8, 95.0, 52.0)]
     low, high = accuracy_limits(found)
     assert 94.5 < low < 94.9
